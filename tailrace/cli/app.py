@@ -38,6 +38,8 @@ COMMANDS = {
         "diff": ("inspect.listings", "Compare the state of switches with the intended state."),
         "shell": ("inspect.shell", "Open p4runtime-shell on a switch."),
         "push": ("inspect.push", "Load a program and its entries into a running switch."),
+        "write": ("inspect.write", "Write entries into a running switch, by name."),
+        "delete": ("inspect.write", "Delete entries from a running switch, by name."),
         "trace": ("inspect.trace", "Show what a switch does with a packet, step by step."),
     },
     "Explain": {

@@ -49,6 +49,12 @@ ELECTION_ID = argument(
     default=1,
     help="P4Runtime election id; only the controller with the highest id may write.",
 )
+PRIMARY_ELECTION_ID = argument(
+    "--election-id",
+    metavar="N",
+    type=number(int, 1, MOST_ELECTION_ID),
+    help="Election id of the primary controller, if there is one (default: that of `tailrace run`).",
+)
 PLUGIN = argument(
     "--plugin",
     metavar="DIR",

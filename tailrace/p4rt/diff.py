@@ -73,12 +73,12 @@ def diff_by_key(program: P4Program, intended: ByKey, actual: ByKey) -> list[Enti
             changes.append(EntityChange(p4r.Update(type=p4r.Update.MODIFY, entity=reset), entity, None))
         else:
             changes.append(
-                EntityChange(p4r.Update(type=p4r.Update.DELETE, entity=_identity(entity)), entity, None)
+                EntityChange(p4r.Update(type=p4r.Update.DELETE, entity=identity(entity)), entity, None)
             )
     return changes
 
 
-def _identity(entity: p4r.Entity) -> p4r.Entity:
+def identity(entity: p4r.Entity) -> p4r.Entity:
     """The entity with only its key fields, for a deletion."""
     if entity.WhichOneof("entity") != "table_entry":
         return entity

@@ -26,7 +26,7 @@ from tailrace.p4rt.switch_cli import commands
 from tailrace.spec import SpecError
 from tailrace.spec.errors import FileError
 from tailrace.spec.files import MOST_TEXT_BYTES, text_of
-from tailrace.spec.schema import KeyProblemError, convert, read_json
+from tailrace.spec.schema import KeyProblemError, convert, parse_json
 from tailrace.spec.text import one_line
 
 JSON_SUFFIX = ".json"
@@ -45,7 +45,7 @@ class TableEntry(msgspec.Struct, frozen=True):
     """An entry by names; values in the forms that `p4rt.by_name.parse` accepts."""
 
     table: str
-    action_name: str
+    action_name: str = ""
     match: dict[str, Any] | None = None
     action_params: dict[str, Any] | None = None
     default_action: bool | None = None
@@ -122,11 +122,19 @@ def read_updates(path: Path, program: P4Program) -> Updates:
     Raises:
         FileError: the file cannot be read, has another format, or names something that the program lacks.
     """
-    text = text_of(path, MOST_TEXT_BYTES)
+    return updates_of(path, text_of(path, MOST_TEXT_BYTES), ProgramNames(program.p4info))
+
+
+def updates_of(path: Path, text: str, program: ProgramNames, *, keys_only: bool = False) -> Updates:
+    """The updates in the text of a file of entries, like `read_updates`.
+
+    Args:
+        keys_only: entries of the tutorials' JSON need no action.
+    """
     if path.suffix == JSON_SUFFIX or text.lstrip()[:1] == "{":
-        return _of_runtime(path, ProgramNames(program.p4info))
+        return _of_runtime(path, text, program, keys_only=keys_only)
     if _has_commands(text):
-        return Updates(*commands.read(path, text, ProgramNames(program.p4info)))
+        return Updates(*commands.read(path, text, program))
     updates = _request(path, text).updates
     return Updates(updates, (f"updates[{index}]" for index in range(len(updates))))
 
@@ -176,15 +184,15 @@ def refusal(updates: Updates, p4info: p4i.P4Info, failures: Mapping[int, str]) -
 # ---- the tutorials' JSON ----
 
 
-def _of_runtime(path: Path, program: ProgramNames) -> Updates:
+def _of_runtime(path: Path, text: str, program: ProgramNames, *, keys_only: bool) -> Updates:
     updates = Updates()
-    runtime = read_json(
-        path, Runtime, MOST_TEXT_BYTES, lambda raw, shape: _convert(raw, shape, updates.notes)
-    )
+    runtime = parse_json(path, text, Runtime, lambda raw, shape: _convert(raw, shape, updates.notes))
     for key, write in _WRITE.items():
         for index, entry in enumerate(getattr(runtime, key)):
             update = p4r.Update(type=p4r.Update.INSERT)
             place = f"{key}[{index}]"
+            if isinstance(entry, TableEntry) and not entry.action_name and not keys_only:
+                raise FileError(path, f"{place}.action_name", "missing")
             try:
                 write(entry, program, update.entity)
             except SpecError as error:
@@ -231,7 +239,8 @@ def _not_read(
 
 def _write_table_entry(entry: TableEntry, program: ProgramNames, out: p4r.Entity) -> None:
     table = program.table(entry.table)
-    action = table.action(entry.action_name).encode(entry.action_params or {})
+    named = entry.action_name
+    action = table.action(named).encode(entry.action_params or {}) if named else p4r.Action()
     out.table_entry.CopyFrom(
         table.encode(
             entry.match or {}, action, priority=entry.priority or 0, default=bool(entry.default_action)

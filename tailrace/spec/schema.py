@@ -95,7 +95,13 @@ def read_json(
     Raises:
         FileError: the file cannot be read, is no valid JSON, or does not match the struct.
     """
-    text = text_of(path, most_bytes)
+    return parse_json(path, text_of(path, most_bytes), shape, made)
+
+
+def parse_json(
+    path: Path, text: str, shape: type[Struct], made: Callable[[Any, type[Struct]], Struct] = convert
+) -> Struct:
+    """The struct in the text of a JSON file, like `read_json`."""
     try:
         # NaN and infinities become strings, so that they are refused as numbers
         return made(json.loads(text, parse_constant=str), shape)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from tailrace.cli.arguments import argument, command, flag, number
 from tailrace.cli.complete import complete_switch
 from tailrace.cli.inspect.replay import ReplayTarget, print_json, print_lines, repeat
-from tailrace.cli.options import MOST_ELECTION_ID, SOURCE
+from tailrace.cli.options import PRIMARY_ELECTION_ID, SOURCE
 
 if TYPE_CHECKING:
     from tailrace.cli.inspect.dry_runs import DryRuns
@@ -38,12 +38,7 @@ if TYPE_CHECKING:
     flag("--json", help="Print a list of traces as JSON."),
     flag("--proto", help="Print traces in protobuf's text format, as BMv2's packet_trace messages."),
     flag("--send", help="Inject the packet into the live switch, and trace it."),
-    argument(
-        "--election-id",
-        metavar="N",
-        type=number(int, 1, MOST_ELECTION_ID),
-        help="With --send: election id of the primary controller (default: that of `tailrace run`).",
-    ),
+    PRIMARY_ELECTION_ID,
     argument(
         "--save",
         metavar="FILE",
