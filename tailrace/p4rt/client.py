@@ -195,6 +195,15 @@ class Client:
         counts: dict[str, Any] = json.loads(text)
         return counts
 
+    async def set_rate(self, port: int, rate_bps: int) -> None:
+        """Sets the rate of a port of a native switch. Raises SwitchError."""
+        call = self._channel.raw.unary_unary(f"/{'/'.join(requests.SET_RATE)}", bytes, bytes)
+        request = msgspec.json.encode(requests.PortRate(self._device_id, port, rate_bps))
+        try:
+            await self._channel.unary(call(request, timeout=self._call_s))
+        except grpc.RpcError as error:
+            raise self._failure(error, f"the rate of port {port}") from error
+
     async def traces(self, request: requests.TraceRequest) -> list[bytes] | None:
         """The traces of a packet, each a switch.trace.Trace as JSON; None: the switch is not a native switch.
 

@@ -5,13 +5,17 @@ format, and Tailrace's gRPC services besides P4Runtime.
 
 from __future__ import annotations
 
+from typing import Annotated
+
 import msgspec
 from google.protobuf import text_format
+from msgspec import Meta
 
 from tailrace.p4rt.messages import p4r
 from tailrace.p4rt.programs import P4Program
 from tailrace.spec import SpecError
 from tailrace.spec.text import one_line
+from tailrace.spec.units import MOST_BPS
 
 CALL_S = 30.0
 PUSH_S = 300.0
@@ -22,11 +26,23 @@ STATISTICS = ("tailrace.Statistics", "Get")
 switch.p4runtime.statistics. Only native switches have this service.
 """
 
+SET_RATE = ("tailrace.Ports", "SetRate")
+"""gRPC service and method that set the rate of a port: a `PortRate` as JSON -> nothing. Only native switches
+have this service, for who may reach their address, as there is no P4Runtime message for it.
+"""
 
 TRACE = ("tailrace.Trace", "Try")
 """gRPC service and method for traces: a `TraceRequest` as JSON -> a stream of `switch.trace.Trace` as JSON,
 and `TraceNeeds` on request. Only native switches have this service.
 """
+
+
+class PortRate(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A port's new rate; 0: no limit."""
+
+    device_id: int
+    port: Annotated[int, Meta(ge=0, lt=1 << 9)]
+    rate_bps: Annotated[int, Meta(ge=0, le=MOST_BPS)]
 
 
 class TraceRequest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

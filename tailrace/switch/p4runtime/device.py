@@ -460,6 +460,12 @@ class Device:
         """Whether the switch receives packets on a port, the CPU port included."""
         return port == self._switch.config.cpu_port or self.ports.exists(port)
 
+    def set_rate(self, port: int, rate_bps: int) -> None:
+        """Sets the rate of a port; 0: no limit. Raises P4RtError if there is no such port."""
+        if not self.has_port(port):
+            raise invalid(f"the switch has no port {port}")
+        self._switch.port_config(port, rate_bps=rate_bps)
+
     def running(self) -> tuple[V1ModelSwitch, int]:
         """The live switch, and the time on its clock in ns; thread-safe."""
         return self._switch, self._now_ns()

@@ -23,7 +23,7 @@ from tailrace.switch.p4runtime.calls import DeadlineHandler
 from tailrace.switch.p4runtime.device import Device
 from tailrace.switch.p4runtime.requests import MAX_P4INFO, MAX_PROGRAM
 from tailrace.switch.p4runtime.service import DataPlane, P4RuntimeService, rpc_handler
-from tailrace.switch.p4runtime.statistics_service import statistics_handler
+from tailrace.switch.p4runtime.statistics_service import rate_handler, statistics_handler
 from tailrace.switch.p4runtime.trace_service import TraceService
 from tailrace.switch.trace.injection import InjectFrame
 
@@ -144,7 +144,8 @@ class Server:
         counts = statistics_handler({device.settings.device_id: self.statistics})
         self._tracer = ThreadPoolExecutor(max_workers=1, thread_name_prefix="trace")
         self._traces = TraceService({device.settings.device_id: device}, self._tracer, on_freed)
-        handlers = (rpc_handler(self.service), counts, self._traces.handler())
+        rates = rate_handler(device.settings.device_id, device.set_rate)
+        handlers = (rpc_handler(self.service), counts, rates, self._traces.handler())
         self._server.add_generic_rpc_handlers((DeadlineHandler(handlers, on_freed),))
         self._tasks: list[asyncio.Task[None]] = []
 
