@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The run file: the running network and the addresses of its switches, for inspection commands.
+"""The run file: a running network and the addresses of its switches, for inspection commands.
 
     {"topology": "leaf-spine:leaves=2", "scheme": "flowcut", "target": "native", "tick_ns": 1000,
-     "time_scale": 2500.0, "relay": "/run/user/1000/tailrace/current.sock",
+     "time_scale": 2500.0, "relay": "/tmp/tailrace-run-1/relay.sock",
      "switches": {"leaf1": {"address": "127.0.0.1:50051", "device_id": 1, "program": "flowcut"}}}
 
-It is at $XDG_RUNTIME_DIR/tailrace/current.json, or at tailrace-UID/current.json in the folder for temporary
-files; no other user may write to the folder.
+It is a file NAME.json in $XDG_RUNTIME_DIR/tailrace, or in tailrace-UID in the folder for temporary files; no
+other user may write to the folder.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from typing import Annotated, Any
 import msgspec
 from msgspec import Meta
 
+from tailrace.controller.inband.relay import listens
 from tailrace.p4rt.target import MOST_DEVICE_ID, EmulatedPfc
 from tailrace.spec import SpecError, plugins
 from tailrace.spec.errors import FileError
@@ -28,7 +29,8 @@ from tailrace.spec.schema import read_json
 from tailrace.spec.spec_string import MOST_CHARACTERS, check_text
 from tailrace.spec.watchdog import parse_watchdog
 
-_NAME = "current.json"
+RUN_FOLDER = "tailrace-run-"
+"""How names of folders of Mininet runs begin, in the folder for temporary files."""
 _MOST_BYTES = 16 << 20
 _MOST_SCALE = 1e12
 
@@ -70,6 +72,7 @@ class RunFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     channels: number of virtual channels, lossless priorities on links between switches: a packet takes the
         next priority at each switch, so that PFC cannot deadlock. 0: packets keep one priority
     plugins: plug-ins that the writer had loaded (spec.plugins.loaded)
+    control: the socket by which commands change the network (control.py)
     """
 
     topology: _Text
@@ -86,6 +89,7 @@ class RunFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     pfc: EmulatedPfc | None = None
     channels: int = 0
     plugins: tuple[_Text, ...] = ()
+    control: Annotated[_Text | None, Meta(description="a path or null")] = None
 
     def __post_init__(self) -> None:
         for key in ("topology", "scheme", "target", "relay"):
@@ -96,26 +100,67 @@ class RunFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
             parse_watchdog(self.pfc.watchdog)
 
 
-def default_path() -> Path:
-    """The path of the run file, unless the user gives another."""
+def folder() -> Path:
+    """The folder of this user's run files."""
     runtime = os.environ.get("XDG_RUNTIME_DIR")
-    if runtime:
-        return Path(runtime) / "tailrace" / _NAME
-    return Path(tempfile.gettempdir()) / f"tailrace-{os.getuid()}" / _NAME
+    return Path(runtime or tempfile.gettempdir()) / ("tailrace" if runtime else f"tailrace-{os.getuid()}")
+
+
+def made_folder() -> Path:
+    """`folder`, which is made if it is not there. Raises RunFileError if it cannot be used."""
+    try:
+        folder().mkdir(mode=0o700, parents=True, exist_ok=True)
+        _check_folder(folder())
+    except OSError as error:
+        raise RunFileError(f"run file: {folder()}: {error.strerror}") from None
+    return folder()
+
+
+def running() -> dict[Path, RunFile]:
+    """The run files of this user, the latest first, without those of processes that were killed.
+
+    Raises:
+        RunFileError: there is none, or other users may write into their folder.
+    """
+    if folder().is_symlink() or folder().exists():
+        _check_folder(folder())
+    runs = {}
+    for path in sorted(folder().glob("*.json"), key=_time, reverse=True):
+        with contextlib.suppress(RunFileError):
+            run = read(path)
+            if run.control is None or listens(Path(run.control)):
+                runs[path] = run
+    if not runs:
+        owners = {_owner(path) for path in Path(tempfile.gettempdir()).glob(f"{RUN_FOLDER}*")}
+        others = ", ".join(sorted(owners - {_owner(Path("/proc/self"))}))
+        hint = f" ({others} runs one: repeat the command as that user)" if others else ""
+        raise RunFileError(f"no network of yours is running{hint}; start one, or give --run FILE")
+    return runs
+
+
+def _time(path: Path) -> float:
+    return path.lstat().st_mtime
+
+
+def _owner(path: Path) -> str:
+    try:
+        return path.owner()
+    except (KeyError, OSError):  # a user without a name, a folder that was removed just now
+        return "another user"
 
 
 def write(path: Path | None, content: RunFile) -> Path:
-    """Writes a run file atomically, with the plug-ins of this process; returns its path.
+    """Writes a run file atomically, with the plug-ins of this process; returns its path. None: a path in
+    `folder`, by target and process id.
 
     Raises:
         RunFileError: the file cannot be written.
     """
-    place = path or default_path()
+    place = path or folder() / f"{content.target}-{os.getpid()}.json"
     content = msgspec.structs.replace(content, plugins=plugins.loaded())
     try:
-        if path is None:
-            place.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-            _check_folder(place.parent)
+        if place.parent == folder():
+            made_folder()
         temporary = place.with_name(f".{place.name}.{os.getpid()}")
         with contextlib.suppress(FileNotFoundError):
             temporary.unlink()
@@ -140,26 +185,25 @@ def _check_folder(folder: Path) -> None:
         raise RunFileError(f"run file: other users may write into {folder}; expected a folder of your own")
 
 
-def remove(path: Path | None = None) -> None:
+def remove(path: Path) -> None:
     """Removes a run file, if it is there."""
     with contextlib.suppress(OSError):
-        (path or default_path()).unlink()
+        path.unlink()
 
 
 def read(path: Path | None = None) -> RunFile:
-    """Reads a run file.
+    """Reads a run file; None: that of the latest network.
 
     Raises:
         RunFileError: there is none, or its content is invalid; the message names the file and the key.
     """
-    place = path or default_path()
+    if path is None:
+        return next(iter(running().values()))
     try:
-        if not place.exists():
-            raise RunFileError(f"no network is running (there is no {place}); start one, or give --run FILE")
-        if path is None:
-            _check_folder(place.parent)
-        return read_json(place, RunFile, _MOST_BYTES)
+        if not path.exists():
+            raise RunFileError(f"no network is running (there is no {path}); start one, or give --run FILE")
+        return read_json(path, RunFile, _MOST_BYTES)
     except OSError as error:
-        raise RunFileError(f"run file {place}: {error.strerror}") from None
+        raise RunFileError(f"run file {path}: {error.strerror}") from None
     except FileError as error:
         raise RunFileError(f"run file {error}") from None

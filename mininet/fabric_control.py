@@ -52,7 +52,7 @@ def reasons_to_distrust(events: Sequence[Mapping[str, Any]], failed: AbstractSet
 class ControllerProcess:
     """The controller of a fabric. `events`: its events of links, paths and failures."""
 
-    def __init__(self, job_file: Path, plan: FabricPlan, run_dir: Path, logs: Path) -> None:
+    def __init__(self, job_file: Path, plan: FabricPlan, run_dir: Path, logs: Path, run_file: Path) -> None:
         """Starts the process.
 
         Args:
@@ -60,11 +60,12 @@ class ControllerProcess:
             plan: the fabric, with the addresses of its switches.
             run_dir: folder for the file of these addresses and for the controller's relay socket.
             logs: folder for the controller's log.
+            run_file: the run file that the controller writes.
         """
         switches = {switch.name: SwitchAddress(switch.address, switch.device_id) for switch in plan.switches}
         file = run_dir / "switches.json"
         file.write_bytes(msgspec.json.encode(switches))
-        command = [sys.executable, str(SCRIPT), str(job_file), str(file)]
+        command = [sys.executable, str(SCRIPT), str(job_file), str(file), str(run_file)]
         self.process = FabricProcess("controller", command, logs / "controller.log", piped=True)
         self.events: list[dict[str, Any]] = []
         self._ready = False
@@ -84,7 +85,7 @@ class ControllerProcess:
                 self._ready = True
             elif event != "switch-ready":
                 self.events.append(message)
-                report.event(event, text)
+                report.event(event, text, message["subject"])
 
         watch.listen(self.process, handle)
         watch.guard(self.process)

@@ -1,14 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Faults of links: rates that are reduced from the start, and changes at given times."""
+"""Faults of links: changes at given times."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 
-from fabric_links import FabricLinks, share
-from fabric_plan import FabricPlan, PortPlan, SwitchPlan
+from fabric_links import FabricLinks
+from fabric_plan import FabricPlan
 
 from tailrace.sim.link_faults import LinkDown, LinkFault, LinkSlow
 
@@ -22,23 +22,6 @@ class FaultStep:
     act: Callable[[], None]
 
 
-def slowed(plan: FabricPlan, faults: Sequence[LinkFault]) -> FabricPlan:
-    """The plan with the rates of links that are slow all the time."""
-    factors = {
-        (end.node, end.port): fault.factor
-        for fault in faults
-        if isinstance(fault, LinkSlow) and fault.always
-        for link in plan.between(fault.a, fault.b)
-        for end in (link.a, link.b)
-    }
-
-    def port_of(switch: SwitchPlan, port: PortPlan) -> PortPlan:
-        return replace(port, rate_bps=share(port.rate_bps, factors.get((switch.name, port.number), 1.0)))
-
-    switches = tuple(replace(s, ports=tuple(port_of(s, port) for port in s.ports)) for s in plan.switches)
-    return replace(plan, switches=switches)
-
-
 def schedule(plan: FabricPlan, links: FabricLinks, faults: Sequence[LinkFault]) -> list[FaultStep]:
     """The steps of some faults, in the order of their times."""
     steps: list[FaultStep] = []
@@ -47,7 +30,7 @@ def schedule(plan: FabricPlan, links: FabricLinks, faults: Sequence[LinkFault]) 
             case LinkDown():
                 begin = partial(links.set_state, state="down"), "is down"
                 end = partial(links.set_state, state="up"), "is up"
-            case LinkSlow() if not fault.always:
+            case LinkSlow():
                 begin = partial(links.set_share, factor=fault.factor), "is slow"
                 end = partial(links.set_share, factor=1.0), "has its rate again"
             case _:

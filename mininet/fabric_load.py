@@ -114,9 +114,7 @@ class LoadResult:
 class LoadWatch:
     """Compares two readings of the machine's counters, at the start and at the end of the traffic."""
 
-    def __init__(
-        self, pids: Mapping[str, int], frame_ns: int, taken: Mapping[str, int], broken: Iterable[str] = ()
-    ) -> None:
+    def __init__(self, pids: Mapping[str, int], frame_ns: int, taken: Mapping[str, int]) -> None:
         """Takes the first reading.
 
         Args:
@@ -124,12 +122,11 @@ class LoadWatch:
             frame_ns: time of a full frame on the fastest link.
             taken: frames that programs have read from interfaces so far; counted before this call, so that no
                 frame in flight looks lost.
-            broken: interfaces of links that fail on purpose, where frames may get lost.
         """
         self._pids = dict(pids)
         self._frame_ns = frame_ns
         self._taken = dict(taken)
-        self._interfaces = {name: state for name, state in interfaces().items() if name not in set(broken)}
+        self._interfaces = interfaces()
         self._usage = {name: usage(pid) for name, pid in self._pids.items()}
         self._latest = dict(self._usage)
         self._busy_s = self._latest_busy_s = busy_s()
@@ -150,7 +147,8 @@ class LoadWatch:
         """Takes the second reading, and compares it with the first.
 
         Args:
-            seen: the interfaces now, read before the programs' counters.
+            seen: the interfaces now, read before the programs' counters, without those of links that failed
+                on purpose, where frames may get lost.
             taken: frames that programs have read by now, by interface; other interfaces are not compared.
         """
         wall_s = self._sampled - self._start

@@ -127,9 +127,9 @@ class FabricNet:
     def switches(self) -> dict[str, tuple[SwitchPlan, FabricProcess]]:
         return {plan.name: (plan, self.mininet[plan.name].process) for plan in self.plan.switches}
 
-    def pid(self, host: str) -> int:
-        """The id of a process in the namespace of a host."""
-        pid: int = self.mininet[host].pid
+    def pid(self, node: str) -> int:
+        """The id of a process in the network namespace of a node."""
+        pid: int = self.mininet[node].pid
         return pid
 
 

@@ -109,10 +109,10 @@ class Prompt(CLI):
         if not links:
             error(f"no link between {arguments[0]} and {arguments[1]}\n")
         for link in links:
-            if (
-                self._run_command(partial(self._run.links.set_state, link, arguments[2]))
-                and arguments[2] == "down"
-            ):
+            a, b, state = arguments
+            text = f"{link.name} is {state}, at the prompt"
+            change = partial(self._run.links.change, a, b, state == "up", text)
+            if self._run_command(change) and state == "down":
                 output(link_down_message(link.name, Timing()))
 
     def do_iperf(self, line: str) -> None:

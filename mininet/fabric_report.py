@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import os
 import sys
+from datetime import datetime, timezone
 
 
 class FabricError(Exception):
@@ -25,7 +26,7 @@ class InputError(FabricError):
 
 
 class FabricReport:
-    """Reports progress and events of a run on standard output.
+    """Reports progress and events of a run on standard output. `events`: those so far, with their times.
 
     Both methods raise FabricError when the pipe has no reader: then the parent program has ended.
     """
@@ -33,14 +34,17 @@ class FabricReport:
     def __init__(self, *, as_text: bool) -> None:
         """`as_text`: writes text for people, not JSON, which would disturb a prompt."""
         self._as_text = as_text
+        self.events: list[dict[str, str]] = []
 
     def phase(self, name: str, **numbers: int) -> None:
         """Reports that a phase begins, or its progress."""
         text = " ".join([name, *(f"{key} {value}" for key, value in numbers.items())])
         self._emit(text, {"phase": name, **numbers})
 
-    def event(self, name: str, text: str) -> None:
+    def event(self, name: str, text: str, subject: str = "") -> None:
         """Reports an event of a link or a switch."""
+        time = datetime.now(timezone.utc).isoformat(timespec="milliseconds")
+        self.events.append({"time": time, "event": name, "subject": subject, "text": text})
         self._emit(f"{name}: {text}", {"event": name, "text": text})
 
     def _emit(self, text: str, line: dict[str, object]) -> None:

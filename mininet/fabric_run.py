@@ -15,11 +15,12 @@ import fabric_counters
 import fabric_pfc
 import fabric_switches
 from fabric_control import ControllerProcess, reasons_to_distrust
-from fabric_faults import schedule, slowed
+from fabric_faults import schedule
 from fabric_links import FabricLinks, add_delays
+from fabric_live import FabricControl
 from fabric_load import LoadResult, LoadWatch, interfaces
 from fabric_net import FabricNet
-from fabric_plan import BMV2, NATIVE, SwitchPlan, command, make_plan, queue_depth, queue_packets
+from fabric_plan import BMV2, NATIVE, LinkPlan, SwitchPlan, command, make_plan, queue_depth, queue_packets
 from fabric_process import FabricProcess, end_all
 from fabric_report import FabricReport
 from fabric_sandbox import note_run_file
@@ -30,7 +31,6 @@ from tailrace.codec.sizes import HEADER_BYTES
 from tailrace.controller import runfile
 from tailrace.p4rt import programs
 from tailrace.sim.job import Job
-from tailrace.sim.link_faults import LinkDown
 from tailrace.spec.constants import NS_BITS
 from tailrace.topology.timing import fabric_rate_bps
 
@@ -59,16 +59,18 @@ class FabricRun:
         self._delays = True  # whether links have their delays; `up` sets it
         self.out = job_file.parent
         self._job_file, self._run_dir, self._logs = job_file, run_dir, self.out / "logs"
+        self.run_file = (
+            runfile.folder() / f"{job.target}-{run_dir.name.removeprefix(runfile.RUN_FOLDER)}.json"
+        )
         self._programs = job.scheme.programs(topology)
         self._frame_bytes = job.nic.mtu_bytes + HEADER_BYTES
         self._plan = make_plan(topology, job.target, run_dir, self._logs, foreign=job.scheme.is_foreign)
         self.links = FabricLinks(self._plan, self._frame_bytes)
-        # faults that take links down
-        self._cuts = [fault for fault in job.faults if isinstance(fault, LinkDown)]
+        self._control: FabricControl | None = None
         self._processes: list[FabricProcess] = []
         self._events: list[dict[str, Any]] = []
         self._reported = 0  # number of events before the traffic
-        self._taken_down: list[str] = []  # links that were down before the traffic
+        self._changed: dict[str, str] = {}  # changes of links by the user before the traffic
         self._started_s = time.monotonic()
 
     def up(self) -> FabricNet:
@@ -79,25 +81,27 @@ class FabricRun:
         """
         job = self.job
         self._logs.mkdir(parents=True, exist_ok=True)
-        note_run_file(self._run_dir, runfile.default_path())
+        note_run_file(self._run_dir, self.run_file)
         if job.target == NATIVE:
             self.report.phase("compile")
             for path in dict.fromkeys(program.path for program in self._programs.values()):
                 fabric_switches.compile_ahead(path)
         self.report.phase("fabric")
-        plan = slowed(self._plan, job.faults)
-        net = FabricNet(plan, self._start_switch, silent=bool(job.sources))
+        net = FabricNet(self._plan, self._start_switch, silent=bool(job.sources))
         fabric_switches.wait_ready(net.switches)
         for switch, process in net.switches.values():
             if job.target == BMV2:
                 self._set_queues(switch)
             self.watch.guard(process)
         # the native switch implements delays itself
-        self._delays = job.target != BMV2 or add_delays(plan)
+        self._delays = job.target != BMV2 or add_delays(self._plan)
         if job.pcap_dir is not None:
             self._capture(net, job.pcap_dir)
         self.report.phase("controller")
-        control = ControllerProcess(self._job_file, plan, self._run_dir, self._logs)
+        path = self._run_dir / "control.sock"
+        self._control = FabricControl(path, job.time_scale, net, self.links, self.report)
+        self._control.start_thread()
+        control = ControllerProcess(self._job_file, self._plan, self._run_dir, self._logs, self.run_file)
         self._processes.insert(0, control.process)
         control.wait_ready(self.watch, self.report)
         self._events = control.events
@@ -160,7 +164,7 @@ class FabricRun:
         self.report.phase("hosts")
         # delays while the fabric came up do not affect the measurement
         self._reported = len(self._events)
-        self._taken_down = sorted(self.links.down)
+        self._changed = dict(self.links.changed)
         traffic = FabricTraffic(self.job, net, self._run_dir, self._logs, self.watch)
         self._processes.insert(0, traffic.process)
         try:
@@ -168,10 +172,11 @@ class FabricRun:
             pids = {name: process.pid for name, (_, process) in net.switches.items()}
             before, taken, _ = self._counts(net)
             pids["hosts"] = traffic.process.pid
-            load = LoadWatch(pids, self._frame_ns(), taken, self._broken())
+            load = LoadWatch(pids, self._frame_ns(), taken)
             steps = schedule(self._plan, self.links, self.job.faults)
             report = traffic.run(steps, self.report, load.sample)
-            seen = interfaces()
+            cut = {end.interface for link in self._cut_links() for end in (link.a, link.b)}
+            seen = {name: state for name, state in interfaces().items() if name not in cut}
             after, taken, pfc = self._counts(net)
         finally:
             # the driver's end is no failure, even if Ctrl-C at the prompt ended the flows
@@ -197,10 +202,9 @@ class FabricRun:
         pfc = fabric_pfc.collect(net.switches)
         return sums, fabric_pfc.received(taken, pfc, self._plan.switches), pfc
 
-    def _broken(self) -> list[str]:
-        """Interfaces of links that go down in this run."""
-        links = [link for fault in self._cuts for link in self._plan.between(fault.a, fault.b)]
-        return [end.interface for link in links for end in (link.a, link.b)]
+    def _cut_links(self) -> list[LinkPlan]:
+        """Links that were down in this run."""
+        return [link for link in self._plan.links if link.name in self.links.cut]
 
     def _frame_ns(self) -> int:
         """How long a full data frame takes on the fastest link."""
@@ -241,7 +245,10 @@ class FabricRun:
             "gaps": collected["gaps"],
             "learned": collected["learned"],
             "frames": collected["frames"],
-            "applied": {"delays": self._delays, "down": self._taken_down},
+            "applied": {
+                "delays": self._delays,
+                "changed": sorted((self._changed | self.links.changed).values()),
+            },
             "events": self._events,
             "pfc": self._pfc(pfc, collected["wall_ns"]),
             "p4_sha256": programs.sha256_of(self._programs.values()),
@@ -252,8 +259,7 @@ class FabricRun:
 
     def _reasons_to_distrust(self) -> list[str]:
         """Signs in the link probes that the machine did not keep up."""
-        ends = [(fault.a, fault.b) for fault in self._cuts]
-        ends += [(link.a.node, link.b.node) for link in self._plan.links if link.name in self._taken_down]
+        ends = [(link.a.node, link.b.node) for link in self._cut_links()]
         failed = {f"{a}-{b}" for end in ends for a, b in (end, end[::-1])}
         return reasons_to_distrust(self._events[self._reported :], failed)
 
@@ -264,4 +270,6 @@ class FabricRun:
 
     def down(self) -> None:
         """Stops all processes in order; the network disappears with its namespaces."""
+        if self._control is not None:
+            self._control.end()
         end_all(self._processes)

@@ -31,7 +31,8 @@ from pathlib import Path
 
 from fabric_report import FabricError, InputError
 
-PREFIX = "tailrace-run-"
+from tailrace.controller.runfile import RUN_FOLDER
+
 LEDGER = "ledger.json"
 GRACE_S = 20.0
 """How long the harness may take to end after it was asked to."""
@@ -76,7 +77,7 @@ def make_run_dir() -> Path:
     Raises:
         InputError: its path would be too long.
     """
-    folder = Path(tempfile.mkdtemp(prefix=PREFIX))
+    folder = Path(tempfile.mkdtemp(prefix=RUN_FOLDER))
     if len(os.fsencode(folder)) > _MAX_FOLDER_BYTES:
         folder.rmdir()
         raise InputError(f"{folder.parent}: too long a path for sockets in it; set TMPDIR to a shorter one")
@@ -105,7 +106,7 @@ def remove_run_dir(folder: Path) -> None:
 def remove_stale() -> list[Path]:
     """Removes leftovers of runs whose supervisor and harness were both killed; returns removed folders."""
     gone = []
-    for ledger in Path(tempfile.gettempdir()).glob(f"{PREFIX}*/{LEDGER}"):
+    for ledger in Path(tempfile.gettempdir()).glob(f"{RUN_FOLDER}*/{LEDGER}"):
         with suppress(OSError, ValueError, KeyError):
             # in a folder of this user, no other user can have created the file, nor replace it meanwhile
             folder = ledger.parent.lstat()

@@ -123,16 +123,22 @@ class FabricTraffic:
         Raises:
             FabricError: a process of the run has ended, or a step cannot be done.
         """
-        self.process.stdin.write(START)
-        self.process.stdin.flush()
-        self._watch.wait(lambda: "started" in self._events, READY_S, "the hosts do not start")
-        start_ns, waiting, shown = time.monotonic_ns(), list(steps), -1
-        while "done" not in self._events:
-            now_ns = time.monotonic_ns() - start_ns
+        waiting, shown = list(steps), -1
+
+        def act(now_ns: int) -> None:
             while waiting and waiting[0].at_ns <= now_ns:
                 step = waiting.pop(0)
                 step.act()
                 report.event("fault", step.text)
+
+        act(0)  # before the first frame
+        self.process.stdin.write(START)
+        self.process.stdin.flush()
+        self._watch.wait(lambda: "started" in self._events, READY_S, "the hosts do not start")
+        start_ns = time.monotonic_ns()
+        while "done" not in self._events:
+            now_ns = time.monotonic_ns() - start_ns
+            act(now_ns)
             if self._done != shown:
                 shown = self._done
                 report.phase("traffic", done=shown, flows=self._flows)

@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """A script that runs the controller of a fabric in a separate process.
 
-    serve_controller.py JOB.json SWITCHES.json
+    serve_controller.py JOB.json SWITCHES.json RUN_FILE.json
 
-It controls the switches of a job at the addresses in the second file, and prints events as lines of JSON:
+It controls the switches of a job at the addresses in the second file, writes the run file, and prints events
+as lines of JSON:
 {"event": "ready"} once every switch has its entries, {"event": "failed", "text": ...}, and the events of the
 network, in the form of p4rt.events.structured.
 It ends on SIGTERM.
@@ -17,6 +18,8 @@ import json
 import os
 import signal
 import sys
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import msgspec
@@ -37,6 +40,8 @@ from tailrace.sim.job import Job, read_job
 from tailrace.spec import SpecError, heap
 
 Switches = dict[str, SwitchAddress]
+WriteRunFile = Callable[[Path | None], None]
+"""Writes the run file; the argument is the controller's relay."""
 
 FIRST_PORT = 50051
 _ELECTION_ID = 1
@@ -49,7 +54,7 @@ def _print_event(event: str, text: str) -> None:
     print(json.dumps({"event": event, "text": text}), flush=True)
 
 
-def _write_run_file(job: Job, switches: Switches, relay: Path | None) -> None:
+def _write_run_file(job: Job, switches: Switches, place: Path, control: Path, relay: Path | None) -> None:
     programs = job.scheme.programs(job.topology)
     content = runfile.RunFile(
         topology=job.topology.spec,
@@ -64,11 +69,12 @@ def _write_run_file(job: Job, switches: Switches, relay: Path | None) -> None:
             name: runfile.RunSwitch(where.address, where.device_id, programs[name].name)
             for name, where in switches.items()
         },
+        control=str(control),
     )
-    runfile.write(None, content)
+    runfile.write(place, content)
 
 
-async def _install(job: Job, switches: Switches) -> None:
+async def _install(job: Job, switches: Switches, write_run_file: WriteRunFile) -> None:
     """Writes the programs and entries of a user to the switches, then waits for SIGTERM. Afterwards the
     switches have no primary controller, so that a controller of the user's may become it. It finds the
     switches, as with the p4lang tutorials' tool, at FIRST_PORT and the following ports of this network
@@ -83,7 +89,7 @@ async def _install(job: Job, switches: Switches) -> None:
     async with contextlib.AsyncExitStack() as stack:
         for port, name in enumerate(tutorial_order(job.topology), FIRST_PORT):
             await stack.enter_async_context(await _forward(port, switches[name].address))
-        _write_run_file(job, switches, None)
+        write_run_file(None)
         _print_event("ready", f"{len(switches)} switches")
         await ended.wait()
 
@@ -113,7 +119,7 @@ def _on_sigterm() -> asyncio.Event:
     return ended
 
 
-async def _serve(job: Job, switches: Switches, relay: Path) -> None:
+async def _serve(job: Job, switches: Switches, relay: Path, write_run_file: WriteRunFile) -> None:
     """Runs until SIGTERM."""
     ended = _on_sigterm()
     controller = Controller(
@@ -130,7 +136,7 @@ async def _serve(job: Job, switches: Switches, relay: Path) -> None:
     trimming = asyncio.create_task(heap.keep_trimmed())  # returns freed memory to the system
     try:
         await controller.wait_ready(READY_S + 2 * len(switches))
-        _write_run_file(job, switches, relay)
+        write_run_file(relay)
         _print_event("ready", f"{len(switches)} switches")
         await ended.wait()
     finally:
@@ -157,15 +163,17 @@ def _report(event: Event) -> None:
 
 def main() -> int:
     """Controls the network until SIGTERM; returns the exit code, 1 on failure."""
-    job_file, addresses = map(Path, sys.argv[1:])
+    job_file, addresses, run_file = map(Path, sys.argv[1:])
     heap.share_one_heap()  # for all threads; it is smaller than one for each thread
     try:
         switches = msgspec.json.decode(addresses.read_bytes(), type=Switches)
         job = read_job(job_file)
+        control = addresses.with_name("control.sock")  # of the harness
+        write = partial(_write_run_file, job, switches, run_file, control)
         if job.scheme.is_foreign:
-            asyncio.run(_install(job, switches))
+            asyncio.run(_install(job, switches, write))
         else:
-            asyncio.run(_serve(job, switches, addresses.with_name("relay.sock")))
+            asyncio.run(_serve(job, switches, addresses.with_name("relay.sock"), write))
     except (ControllerError, SpecError) as error:
         _print_event("failed", str(error))
         return 1

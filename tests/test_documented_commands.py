@@ -8,10 +8,13 @@ from __future__ import annotations
 import re
 import shlex
 import sys
+import tempfile
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from msgspec import structs
 
 from tailrace.cli import experiment_command, make_run, paper_command
 from tailrace.cli.main import main
@@ -23,12 +26,16 @@ from tailrace.sim.errors import RunError
 from tailrace.topology import parse_topology
 from tests import long
 from tests.controller.inspect.served import install_scheme, served
+from tests.controller.live import live
 from tests.forked import command
 from tests.test_readme import EXPERIMENTS, ROOT, SWITCH, block_after
 
 PAGES = (ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md")), *SWITCH)
 OF_USERS = ROOT / "docs" / "programs.md"  # tests/user_programs executes its commands
 LOOK = ("flows", "tables", "groups", "counters", "registers", "queues", "paths", "diff")
+LIVE = ("ls", "link", "capture", "events", "write", "delete")
+"""What needs the control of a running network, or changes its switches."""
+
 ELSEWHERE = ("shell", "--address", "tailrace --debug", "tailrace_switch_grpc")
 """What needs a terminal, or servers of somebody else."""
 
@@ -181,6 +188,31 @@ def test_what_looks_at_a_network(network: Path, capsys: pytest.CaptureFixture[st
     assert main([*words, *(["--rounds", "1"] if "--watch" in words else [])]) == 0
     output = capsys.readouterr()
     assert output.out or output.err.startswith(("no ", "all ", "none ", "6 switches track no flow"))
+
+
+@pytest.mark.parametrize(
+    "line",
+    [line for line in TAILRACE if line.split()[1] in LIVE and (line.split()[2:] or line == "tailrace ls")],
+)
+def test_what_changes_a_network(
+    network: Path, folder: Path, capsys: pytest.CaptureFixture[str], line: str
+) -> None:
+    """As the run file of a network in Mininet leads to it; what follows the network ends with it."""
+    with tempfile.TemporaryDirectory(prefix="live-") as place:
+        socket, run_file = Path(place) / "s", Path(place) / "run.json"
+        runfile.write(run_file, structs.replace(runfile.read(network), control=str(socket)))
+        with live(socket, defaults.TOPOLOGY) as running:
+            end = threading.Timer(1.0, running.end)
+            end.start()
+            assert main([*shlex.split(line)[1:], "--run", str(run_file)]) == 0
+            end.cancel()
+    output = capsys.readouterr()
+    assert (
+        output.out
+        or "link.pcap" in line
+        or output.err.startswith("there are no events")
+        or "--follow" in line
+    )
 
 
 def test_a_report_of_what_ran(folder: Path) -> None:

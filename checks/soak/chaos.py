@@ -96,7 +96,8 @@ class ChaosRun(FabricRun):
         if not self.subjects[name].ended():
             return
         if name == CONTROLLER:
-            process = ControllerProcess(self._job_file, self._plan, self._run_dir, self._logs).process
+            folders = self._run_dir, self._logs
+            process = ControllerProcess(self._job_file, self._plan, *folders, self.run_file).process
             self._processes.insert(0, process)
             self.watch.listen(process, lambda _event: None)
         else:

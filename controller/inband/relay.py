@@ -32,7 +32,7 @@ import json
 import socket
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import msgspec
 from msgspec import Meta
@@ -40,6 +40,9 @@ from msgspec import Meta
 from tailrace.controller.inband.responses import REASON_OF
 from tailrace.p4rt.errors import ControllerError, NoResponseError
 from tailrace.spec.schema import KeyProblemError, convert
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
 
 
 class RelayError(ControllerError):
@@ -78,37 +81,18 @@ _ACCEPT_ITERATIONS = 8
 """Iterations of the event loop after which every accepted connection has its handler, with a margin."""
 
 
-class RelayServer:
-    """Serves the socket in the event loop of the controller."""
+class LineServer:
+    """Serves a local socket of mode 0600 in an event loop; requests and responses are lines of JSON."""
 
-    def __init__(
-        self,
-        path: Path,
-        ask: Ask,
-        down: Callable[[], Iterable[tuple[str, int]]] = frozenset,
-        suppressed: Callable[[], Iterable[SuppressedLeft]] = tuple,
-        registers: Registers | None = None,
-    ) -> None:
-        """Prepares a server.
-
-        Args:
-            path: where the socket will be; its folder must exist.
-            ask: sends one in-band query to a switch.
-            down: returns both ends of every link that is down, as (switch, port).
-            suppressed: returns the paths that RLB has suppressed.
-            registers: reads a register of a switch whose P4Runtime server refuses to; None: not possible.
-        """
+    def __init__(self, path: Path) -> None:
+        """`path`: where the socket will be; its folder must exist."""
         self.path = path
-        self._ask = ask
-        self._down = down
-        self._suppressed = suppressed
-        self._registers = registers
         self._server: asyncio.Server | None = None
         self._inode = 0
         self._clients: set[asyncio.StreamWriter] = set()
 
     async def start(self) -> None:
-        """Listens. Raises RelayError when the path cannot be used or another controller serves it."""
+        """Listens. Raises RelayError when the path cannot be used or another process serves it."""
         _remove_stale(self.path)
         try:
             listening = _bound_socket(self.path)
@@ -142,7 +126,7 @@ class RelayServer:
         self._clients.add(writer)
         try:
             while line := await reader.readline():
-                if not await self._serve_request(line, writer):
+                if not await self._serve_request(line, writer, reader):
                     break
         except (ConnectionError, ValueError):
             return  # the client went away, or its line is longer than any request
@@ -150,25 +134,59 @@ class RelayServer:
             self._clients.discard(writer)
             writer.close()
 
-    async def _serve_request(self, line: bytes, writer: asyncio.StreamWriter) -> bool:
+    async def _serve_request(
+        self, line: bytes, writer: asyncio.StreamWriter, reader: asyncio.StreamReader
+    ) -> bool:
         """Serves one request. Returns whether the connection stays open."""
+        raise NotImplementedError
+
+
+class RelayServer(LineServer):
+    """Serves the socket in the event loop of the controller."""
+
+    def __init__(
+        self,
+        path: Path,
+        ask: Ask,
+        down: Callable[[], Iterable[tuple[str, int]]] = frozenset,
+        suppressed: Callable[[], Iterable[SuppressedLeft]] = tuple,
+        registers: Registers | None = None,
+    ) -> None:
+        """Prepares a server.
+
+        Args:
+            path: as of LineServer.
+            ask: sends one in-band query to a switch.
+            down: returns both ends of every link that is down, as (switch, port).
+            suppressed: returns the paths that RLB has suppressed.
+            registers: reads a register of a switch whose P4Runtime server refuses to; None: not possible.
+        """
+        super().__init__(path)
+        self._ask = ask
+        self._down = down
+        self._suppressed = suppressed
+        self._registers = registers
+
+    async def _serve_request(
+        self, line: bytes, writer: asyncio.StreamWriter, _reader: asyncio.StreamReader
+    ) -> bool:
         try:
             request = _parse_request(line)
             if request.op == REGISTER:
-                await _send(writer, {"cells": await self._cells(request)})
+                await send(writer, {"cells": await self._cells(request)})
         except RelayError as error:
-            await _send(writer, {"error": str(error)})
+            await send(writer, {"error": str(error)})
             return False
         if request.op == DOWN:
-            await _send(writer, {"down": sorted(self._down())})
+            await send(writer, {"down": sorted(self._down())})
         if request.op == SUPPRESSED:
-            await _send(writer, {"suppressed": sorted(self._suppressed())})
+            await send(writer, {"suppressed": sorted(self._suppressed())})
         slots = asyncio.Semaphore(_AT_ONCE)
 
         async def respond(index: int) -> None:
             async with slots:
                 response = await self._ask_one(request.switch, request.op, index)
-            await _send(writer, response)
+            await send(writer, response)
 
         tasks = [asyncio.create_task(respond(index)) for index in request.indices]
         try:
@@ -177,7 +195,7 @@ class RelayServer:
             # if the client has gone, no more queries are sent
             for task in tasks:
                 task.cancel()
-        await _send(writer, {"done": True})
+        await send(writer, {"done": True})
         return True
 
     async def _cells(self, request: _Request) -> list[int]:
@@ -201,11 +219,11 @@ class RelayServer:
         return {"index": index, "payload": payload.hex()}
 
 
-class RelayClient:
-    """A blocking client, for a command that runs once."""
+class LineClient:
+    """A blocking client of a LineServer, for a command that runs once."""
 
     def __init__(self, path: Path) -> None:
-        """Connects. Raises RelayError when no controller listens there."""
+        """Connects. Raises RelayError when nothing listens there."""
         self.path = path
         self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         self._socket.settimeout(_CLIENT_TIMEOUT_S)
@@ -214,11 +232,11 @@ class RelayClient:
         except OSError as error:
             self._socket.close()
             raise RelayError(
-                f"{path}: the controller's socket does not answer: {error.strerror or error}"
+                f"{path}: the network's socket does not answer: {error.strerror or error}"
             ) from error
         self._lines = self._socket.makefile("rb")
 
-    def __enter__(self) -> RelayClient:
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -228,6 +246,28 @@ class RelayClient:
         """Closes the connection."""
         self._lines.close()
         self._socket.close()
+
+    def _responses(self, request: dict[str, Any]) -> Iterator[dict[str, Any]]:
+        try:
+            self._socket.sendall(json.dumps(request).encode() + b"\n")
+            while not (response := self._receive()).get("done"):
+                yield response
+        except OSError as error:
+            raise RelayError(f"{self.path}: the controller went away: {error.strerror or error}") from error
+
+    def _receive(self) -> dict[str, Any]:
+        line = self._lines.readline()
+        try:
+            response = json.loads(line)
+        except ValueError as error:
+            raise RelayError(f"{self.path}: the controller went away") from error
+        if not isinstance(response, dict):
+            raise RelayError(f"{self.path}: this is not a controller's socket")
+        return response
+
+
+class RelayClient(LineClient):
+    """A client of the running controller."""
 
     def ask(self, switch: str, op: str, indices: Sequence[int]) -> Iterator[tuple[int, bytes]]:
         """Sends queries to a switch.
@@ -272,24 +312,6 @@ class RelayClient:
             cells += response.get("cells", ())
         return cells
 
-    def _responses(self, request: dict[str, Any]) -> Iterator[dict[str, Any]]:
-        try:
-            self._socket.sendall(json.dumps(request).encode() + b"\n")
-            while not (response := self._receive()).get("done"):
-                yield response
-        except OSError as error:
-            raise RelayError(f"{self.path}: the controller went away: {error.strerror or error}") from error
-
-    def _receive(self) -> dict[str, Any]:
-        line = self._lines.readline()
-        try:
-            response = json.loads(line)
-        except ValueError as error:
-            raise RelayError(f"{self.path}: the controller went away") from error
-        if not isinstance(response, dict):
-            raise RelayError(f"{self.path}: this is not a controller's socket")
-        return response
-
 
 def _payload_of(response: dict[str, Any], switch: str) -> tuple[int, bytes]:
     error, index = response.get("error"), response.get("index")
@@ -331,7 +353,7 @@ def _parse_request(line: bytes) -> _Request:
         raise RelayError("a request is a JSON object with switch, op and indices") from error
 
 
-async def _send(writer: asyncio.StreamWriter, message: dict[str, Any]) -> None:
+async def send(writer: asyncio.StreamWriter, message: dict[str, Any]) -> None:
     writer.write(json.dumps(message).encode() + b"\n")
     await writer.drain()
 
@@ -354,14 +376,20 @@ def _bound_socket(path: Path) -> socket.socket:
     return listening
 
 
-def _remove_stale(path: Path) -> None:
-    """Removes the socket of a controller that was killed."""
-    if not path.is_socket():
-        return
+def listens(path: Path) -> bool:
+    """Whether a process listens at a local socket, as far as this user can see."""
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as probe:
         try:
             probe.connect(str(path))
         except OSError:
-            path.unlink(missing_ok=True)
-            return
-    raise RelayError(f"{path}: another controller is serving this socket")
+            return False
+    return True
+
+
+def _remove_stale(path: Path) -> None:
+    """Removes the socket of a controller that was killed."""
+    if not path.is_socket():
+        return
+    if listens(path):
+        raise RelayError(f"{path}: another controller is serving this socket")
+    path.unlink(missing_ok=True)

@@ -28,6 +28,10 @@ COMMANDS = {
         "report": ("figures", "Make one HTML page of a folder of results."),
     },
     "Look": {
+        "ls": ("inspect.live", "List running networks, with their switches, hosts and links."),
+        "link": ("inspect.live", "Take a link down or up, or change its rate."),
+        "capture": ("inspect.live", "Capture the packets of a link."),
+        "events": ("inspect.live", "Show what controller and network report, also as it happens."),
         "tables": ("inspect.listings", "Show table entries and default actions."),
         "groups": ("inspect.listings", "Show groups: ECMP, selectors, multicast, clone sessions."),
         "paths": ("inspect.paths", "Walk the installed entries from host to host."),

@@ -124,15 +124,16 @@ def view_of(args: Namespace) -> View:
 # ---- where the switches are ----
 
 
+RUN = argument(
+    "--run",
+    metavar="FILE",
+    type=Path,
+    help="Run file of a running network (default: the latest of this user).",
+)
 SOURCE = OptionGroup(
     "Where the switches are",
     (
-        argument(
-            "--run",
-            metavar="FILE",
-            type=Path,
-            help="Run file of a running network (default: the latest of this user).",
-        ),
+        RUN,
         argument(
             "--address",
             metavar="[NAME=]HOST:PORT[@ID]",

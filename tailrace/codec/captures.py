@@ -23,7 +23,7 @@ import struct
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import NamedTuple, Protocol
+from typing import BinaryIO, NamedTuple, Protocol
 
 from tailrace.spec import SpecError
 from tailrace.spec.constants import MAX_FRAME_BYTES, NS_PER_S
@@ -191,11 +191,16 @@ class TimedFrame(Protocol):
 def write_pcap(path: Path, frames: Iterable[TimedFrame]) -> None:
     """Writes frames to a pcap file with times in ns."""
     with path.open("wb") as file:
-        file.write(struct.pack("<IHHIIII", 0xA1B23C4D, 2, 4, 0, 0, MAX_FRAME_BYTES, _ETHERNET))
-        for frame in frames:
-            seconds, rest_ns = divmod(frame.time_ns, NS_PER_S)
-            length = len(frame.data)
-            file.write(struct.pack("<IIII", seconds, rest_ns, length, length) + frame.data)
+        write_frames(file, ((frame.time_ns, frame.data, len(frame.data)) for frame in frames))
+
+
+def write_frames(file: BinaryIO, frames: Iterable[tuple[int, bytes, int]]) -> None:
+    """Writes pcap as frames come: for each the time in ns, the octets, and the length on the link."""
+    file.write(struct.pack("<IHHIIII", 0xA1B23C4D, 2, 4, 0, 0, MAX_FRAME_BYTES, _ETHERNET))
+    file.flush()
+    for time_ns, data, length in frames:
+        file.write(struct.pack("<IIII", *divmod(time_ns, NS_PER_S), len(data), length) + data)
+        file.flush()
 
 
 def frames_of(content: bytes) -> Iterator[CapturedFrame]:

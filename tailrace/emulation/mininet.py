@@ -55,10 +55,10 @@ class _Overload(msgspec.Struct):
 
 
 class _Applied(msgspec.Struct):
-    """Whether links had their delays; `down`: links that the user had taken down before the flows began."""
+    """Whether links had their delays; `changed`: how the user had changed links."""
 
     delays: bool = True
-    down: tuple[str, ...] = ()
+    changed: tuple[str, ...] = ()
 
 
 class _Pfc(msgspec.Struct):
@@ -285,7 +285,7 @@ def _outcome(path: Path, job: Job) -> Outcome:
         not_applied=(
             *job.scheme.notes,
             *not_applied(job, delays=report.applied.delays),
-            *(f"link {name}: taken down at the prompt" for name in report.applied.down),
+            *(f"link {text}" for text in report.applied.changed),
         ),
         events=tuple(map(event_of, report.events)),
         pfc=pfc,

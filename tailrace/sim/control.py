@@ -57,7 +57,7 @@ class ControlPlane(Protocol):
         ...
 
     def notify_links(self, ends: Sequence[LinkEnd], at_ns: int, *, dead: bool) -> None:
-        """Notifies the controller that link ends will fail or recover; called before the network runs."""
+        """Notifies the controller that link ends will fail or recover; called while it is stopped."""
         ...
 
     def switch_lost(self, switch: str) -> None:

@@ -58,14 +58,18 @@ def _drop(network: Network, fault: Loss | AckLoss, matches: FrameMatch, *, one_w
 
 
 def _link_down(network: Network, fault: LinkDown, control: ControlPlane) -> None:
-    pair = {fault.a, fault.b}
-    # one end of a link suffices: the controller takes the link as dead then
-    ends = [(link.a, link.a_port) for link in network.topology.links if {link.a, link.b} == pair]
-    network.link_down(fault.a, fault.b, fault.at_ns)
-    control.notify_links(ends, fault.at_ns, dead=True)
+    set_link(network, control, fault.a, fault.b, fault.at_ns, up=False)
     if fault.until_ns is not None:
-        network.link_up(fault.a, fault.b, fault.until_ns)
-        control.notify_links(ends, fault.until_ns, dead=False)
+        set_link(network, control, fault.a, fault.b, fault.until_ns, up=True)
+
+
+def set_link(network: Network, control: ControlPlane, a: str, b: str, at_ns: int, *, up: bool) -> None:
+    """Takes the links between two nodes up or down at a time, and notifies the controller."""
+    # one end of a link suffices: the controller takes the link as dead then
+    ends = [(link.a, link.a_port) for link in network.topology.links if {link.a, link.b} == {a, b}]
+    (network.link_up if up else network.link_down)(a, b, at_ns)
+    if ends:
+        control.notify_links(ends, at_ns, dead=not up)
 
 
 def _switch_restart(network: Network, fault: SwitchRestart, control: ControlPlane) -> None:

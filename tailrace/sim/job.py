@@ -125,8 +125,6 @@ def check_real_time(job: Job) -> None:
             raise SpecError(f"{name}: not supported by switches in Mininet; use --target virtual")
         if frozenset((fault.a, fault.b)) not in links:
             raise SpecError(f"{name}: the topology has no link {fault.a}-{fault.b}")
-        if isinstance(fault, LinkSlow) and job.target == "native" and not fault.always:
-            raise SpecError(f"{name}: the native switch sets rates only at its start; remove at and until")
 
 
 _LEAST_NS = 100

@@ -21,11 +21,6 @@ class LinkSlow(msgspec.Struct, frozen=True, tag="link-slow", tag_field="kind"):
     at_ns: int = 0
     until_ns: int | None = None
 
-    @property
-    def always(self) -> bool:
-        """Whether the link is slow from the start of the traffic to its end."""
-        return self.at_ns == 0 and self.until_ns is None
-
 
 class LinkDown(msgspec.Struct, frozen=True, tag="link-down", tag_field="kind"):
     """The link a-b carries nothing."""

@@ -3,7 +3,7 @@
 
 During the pause one P4Runtime server for all switches listens on the loopback interface, and the run file
 (controller/runfile.py) gives its address to the inspection commands. A line on standard input, or end of
-file, resumes the run. Inspecting does not change results.
+file, resumes the run. Inspecting does not change results; commands may also change links (control.py).
 """
 
 from __future__ import annotations
@@ -12,20 +12,32 @@ import asyncio
 import contextlib
 import os
 import threading
+import time
+from collections import deque
 from collections.abc import Callable, Iterator
+from typing import Any
 
 import msgspec
 
 from tailrace.controller import runfile
+from tailrace.controller.control import ControlServer, Messages, Stream
+from tailrace.controller.inband.relay import RelayError
 from tailrace.controller.runfile import RunFile, RunSwitch
+from tailrace.p4rt.events import Event, structured
+from tailrace.sim.faults import set_link
 from tailrace.sim.network.ranks import RankLostError
 from tailrace.sim.network.serve import serving
+from tailrace.sim.network.wire import Wire, WireEvent
 from tailrace.sim.run import PausedRun
+from tailrace.spec import SpecError
 from tailrace.spec.units import format_time
 
 LOOPBACK = "127.0.0.1"
 STANDARD_INPUT = 0
 _READ_BYTES = 4096
+_CALL_S = 10.0
+_MOST_FRAMES = 4096
+"""Captured frames that wait for their client; then the run waits, for _CALL_S at most."""
 
 
 class Lines:
@@ -68,8 +80,83 @@ async def _in_thread(wait: Callable[[], None]) -> None:
     await finished.wait()
 
 
+class _Control(ControlServer):
+    """Lets commands see and change a run; streams that they have begun in a pause go on afterwards."""
+
+    def __init__(self, paused: PausedRun) -> None:
+        path = runfile.made_folder() / f"{paused.job.target}-{os.getpid()}.sock"
+        super().__init__(path, paused.job.topology, paused.job.time_scale)
+        self.paused = paused
+        self.loop: asyncio.AbstractEventLoop | None = None  # of the present pause; None: the run goes on
+        self._taken_down: set[tuple[str, str]] = set()
+        self._wires = {(wire.source.node, wire.target.node): wire for wire in paused.network.wires}
+        with contextlib.suppress(RelayError):  # the path is too long for a socket
+            self.start_thread()
+            paused.at_end(self.end)
+
+    def status(self) -> str:
+        return "running" if self.loop is None else f"stopped at {format_time(self.paused.network.now_ns)}"
+
+    def events(self, start: int) -> Messages:
+        new = list(self.paused.events)[start:]
+        return [{"time": format_time(time_ns), **structured(event)} for time_ns, event in new]
+
+    def link(self, a: str, b: str) -> tuple[bool, float]:
+        wire = self._wires[a, b]
+        return wire.up, wire.rate_bps / wire.nominal_rate_bps
+
+    def _in_pause(self, action: Callable[[], None]) -> None:
+        """Calls a function in the thread of the network."""
+
+        async def call() -> None:
+            action()
+
+        loop = self.loop
+        if loop is None or self.paused.remote_addresses:
+            raise RelayError("only a stopped run of one rank can be changed and captured")
+        asyncio.run_coroutine_threadsafe(call(), loop).result(_CALL_S)
+
+    def set_link(self, a: str, b: str, to: bool | float, text: str) -> None:
+        def act() -> None:
+            network = self.paused.network
+            if isinstance(to, bool):
+                if to is self._wires[a, b].up:
+                    return
+                if to and (a, b) not in self._taken_down:
+                    raise SpecError(f"{a}-{b} is down by a fault of the run")
+                set_link(network, self.paused.control, a, b, network.now_ns, up=to)
+                self._taken_down ^= {(a, b)}
+            else:
+                network.link_rate(a, b, to)
+            self.paused.on_event(Event("link-set", f"{a}-{b}", text))
+
+        self._in_pause(act)
+
+    def capture(self, a: str, b: str) -> Stream:
+        frames: deque[dict[str, Any]] = deque()
+        polled_s: float = time.monotonic()
+
+        def tap(_wire: Wire, event: WireEvent, now_ns: int, frame: bytes, virtual_bytes: int) -> None:
+            while len(frames) >= _MOST_FRAMES and time.monotonic() < polled_s + _CALL_S:
+                time.sleep(0.001)  # the client is slower than the run
+            if event is WireEvent.RECEIVED and len(frames) < _MOST_FRAMES:
+                length = len(frame) + virtual_bytes
+                frames.append({"time_ns": now_ns, "frame": frame.hex(), "length": length})
+
+        network = self.paused.network
+        wires = network.wires_between(a, b) + network.wires_between(b, a)
+        self._in_pause(lambda: network.tap(tap, wires))
+        yield [{}]
+        try:
+            while True:
+                polled_s = time.monotonic()
+                yield [frames.popleft() for _ in range(len(frames))]
+        finally:
+            polled_s = -_CALL_S  # nothing waits for this client any more
+
+
 @contextlib.contextmanager
-def _announced(paused: PausedRun, port: int) -> Iterator[None]:
+def _announced(paused: PausedRun, port: int, control: _Control) -> Iterator[None]:
     """Writes the run file, which contains the switches' addresses, and removes it after the block."""
     job, switches, remote = paused.job, paused.network.topology.switches, paused.remote_addresses
     programs = job.scheme.programs(job.topology)
@@ -91,12 +178,15 @@ def _announced(paused: PausedRun, port: int) -> Iterator[None]:
         suppressed=tuple(
             (*path.end, max(0, path.until_ns - paused.network.now_ns)) for path in paused.suppressed
         ),
+        control=str(control.path) if control.path.exists() else None,
     )
-    runfile.write(None, content)
+    path = runfile.write(None, content)
+    control.loop = asyncio.get_running_loop()
     try:
         yield
     finally:
-        runfile.remove()
+        control.loop = None
+        runfile.remove(path)
 
 
 def _instructions(paused: PausedRun, port: int) -> str:
@@ -108,7 +198,7 @@ def _instructions(paused: PausedRun, port: int) -> str:
         f"{len(switches)} switches serve P4Runtime "
         f"at {addresses}, device ids {first.id} to {switches[-1].id}\n"
         "inspect from another terminal: tailrace tables, flows, queues, registers, counters, paths, diff, "
-        f"trace, shell {first.name}\n"
+        f"trace, ls, link, capture, events, write, delete, shell {first.name}\n"
         "press Enter here to resume, Ctrl-C to end the run"
     )
 
@@ -123,10 +213,14 @@ def let_inspect(say: Callable[[str], None], wait: Callable[[], None]) -> Callabl
     Returns:
         the callback; it raises RunFileError if the run file cannot be written.
     """
+    controls: dict[int, _Control] = {}  # by the identity of the network
 
     async def serve_paused(paused: PausedRun) -> None:
+        key = id(paused.network)
+        control = controls.get(key) or controls.setdefault(key, _Control(paused))
+        control.paused = paused
         async with serving(paused.network, f"{LOOPBACK}:0") as port:
-            with _announced(paused, port):
+            with _announced(paused, port, control):
                 say(_instructions(paused, port))
                 await _in_thread(wait)
         say("resuming the run")

@@ -5,7 +5,6 @@ run one network together; each runs a part of it. The seed determines the run.
 
 from __future__ import annotations
 
-import threading
 import time
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
@@ -66,7 +65,7 @@ class PausedRun(msgspec.Struct, frozen=True):
     reason: the condition that holds, and the row for which it holds; empty: the breakpoint is a time
     events: the events so far and their times in ns; grows while the run continues
     on_event: records an event
-    ended: is set at the end of the run
+    at_end: registers a function that is called at the end of the run
     remote_addresses: P4Runtime addresses of the switches in other ranks, by switch name
     """
 
@@ -75,7 +74,7 @@ class PausedRun(msgspec.Struct, frozen=True):
     control: ControlPlane
     events: Sequence[tuple[int, Event]]
     on_event: Callable[[Event], None]
-    ended: threading.Event
+    at_end: Callable[[Callable[[], None]], object]
     reason: str = ""
     down: Down = frozenset()
     suppressed: tuple[SuppressedPath, ...] = ()
@@ -210,7 +209,7 @@ class _Run:
         self._programs = self._scheme.programs(self._topology)
         self._events: list[tuple[int, Event]] = []
         self._now_ns: Callable[[], int] = lambda: 0
-        self._ended = threading.Event()
+        self._at_end = ExitStack()
         self._unmet: dict[str, None] = {}  # conditions of breakpoints that did not hold yet
         self._watcher = self._scheme.watch(self._topology, self._job.switches, self._on_event)
         self._paused_time = _Moment()
@@ -232,7 +231,7 @@ class _Run:
             )
             at_end.enter_context(network)
             self._now_ns = lambda: network.now_ns
-            at_end.callback(self._ended.set)
+            self._at_end = at_end
             self._configure(network)
             guard_hosts(network, self._job)  # stricter PFC watchdogs on ports to hosts
             nics = attach_nics(network, self._job)
@@ -346,7 +345,7 @@ class _Run:
                 control,
                 self._events,
                 self._on_event,
-                self._ended,
+                self._at_end.callback,
                 reason,
                 control.down,
                 tuple(control.suppressed),

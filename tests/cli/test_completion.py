@@ -86,6 +86,11 @@ OPTIONS = {
     "diff": INSPECT,
     "shell": {"--election-id", *SOURCE},
     "push": {"--entries", "--election-id", *SOURCE},
+    **{key: {"--dry-run", "--election-id", *SOURCE} for key in ("write", "delete")},
+    "ls": {"--show", "--run", *VIEW},
+    "link": {"--run"},
+    "capture": {"--count", "--out", "--run"},
+    "events": {"--follow", "--run", *VIEW},
     "trace": {
         *("--port", "--flow", "--psn", "--all", "--full", "--json", "--proto", "--send", "--election-id"),
         *("--save", "--replay", "--target", "--export", *SOURCE),

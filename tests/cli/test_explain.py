@@ -77,7 +77,7 @@ def test_a_drawing_of_a_topology(words: str, command: Command, tmp_path: Path) -
     drawing = file.read_text("utf-8")
     texts = set(re.findall(r"<text[^>]*>([^<]+)</text>", drawing))
     network = parse_topology(words)
-    assert texts >= {node.name for node in (*network.switches, *network.hosts)}
+    assert texts >= {switch.name for switch in network.switches} | {host.name for host in network.hosts}
     assert command("topology", words, "--svg", str(file)).status == 0
     assert file.read_text("utf-8") == drawing
     refusal = command("topology", words, "--svg", str(tmp_path / "none" / "x.svg"))

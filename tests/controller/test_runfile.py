@@ -4,11 +4,14 @@
 from __future__ import annotations
 
 import json
+import os
 import stat
+import tempfile
 from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec import structs
 
 from tailrace.controller import runfile
 from tailrace.controller.runfile import RunFile, RunFileError, RunSwitch
@@ -16,6 +19,7 @@ from tailrace.p4rt.errors import TlsError
 from tailrace.p4rt.tls import Tls
 from tailrace.schemes.registry import resolved_of
 from tailrace.spec import SpecError, plugins
+from tests.controller.live import live
 
 RUN = RunFile(
     topology="leaf-spine:leaves=2",
@@ -59,12 +63,12 @@ def test_plug_ins_are_named_where_they_are_missing(tmp_path: Path, monkeypatch: 
 def test_default_place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The default place is a folder of the user's alone, in the runtime folder or that for temporary files."""
     monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path))
-    assert tmp_path / "tailrace" / "current.json" == runfile.default_path() == runfile.write(None, RUN)
+    assert tmp_path / "tailrace" / f"native-{os.getpid()}.json" == runfile.write(None, RUN)
     assert RUN == runfile.read()
     assert stat.S_IMODE((tmp_path / "tailrace").stat().st_mode) == 0o700
     monkeypatch.delenv("XDG_RUNTIME_DIR")
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
-    assert runfile.default_path().parent.parent == tmp_path
+    assert runfile.folder().parent == tmp_path
     assert RUN == runfile.read(runfile.write(None, RUN))
 
 
@@ -76,6 +80,48 @@ def test_no_network(tmp_path: Path) -> None:
         runfile.read(tmp_path)
     with pytest.raises(RunFileError, match=r"run file .*: No such file"):
         runfile.write(tmp_path / "none" / "run.json", RUN)
+
+
+def test_several_networks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The latest comes first, and is the default; those whose process was killed are left out."""
+    monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path))
+    with tempfile.TemporaryDirectory(prefix="live-") as folder:
+        socket = Path(folder) / "s"
+        runs = {
+            "old": RUN,
+            "new": structs.replace(RUN, topology="fat-tree", control=str(socket)),
+            "killed": structs.replace(RUN, control=str(Path(folder) / "nobody")),
+        }
+        for number, (name, run) in enumerate(runs.items()):
+            path = runfile.write(tmp_path / "tailrace" / f"{name}.json", run)
+            os.utime(path, (number, number))
+        with live(socket, "leaf-spine"):
+            assert {path.stem: run for path, run in runfile.running().items()} == {
+                "new": runs["new"],
+                "old": RUN,
+            }
+            assert next(iter(runfile.running())).stem == "new" and runfile.read() == runs["new"]
+        assert runfile.read() == RUN
+    runfile.remove(tmp_path / "tailrace" / "old.json")
+    with pytest.raises(
+        RunFileError, match=r"^no network of yours is running; start one, or give --run FILE$"
+    ):
+        runfile.read()
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can give a folder away")
+def test_networks_of_others(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whose they are is told, as the folder of a Mininet run shows it; their run file cannot be read."""
+    monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path / "mine"))
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    run_folder = tmp_path / f"{runfile.RUN_FOLDER}x"
+    run_folder.mkdir()
+    with pytest.raises(RunFileError, match=r"^no network of yours is running; start one"):
+        runfile.read()
+    os.chown(run_folder, 65534, 65534)
+    with pytest.raises(RunFileError) as caught:
+        runfile.read()
+    assert "is running (nobody runs one: repeat the command as that user); start one" in str(caught.value)
 
 
 GOOD: dict[str, Any] = {
@@ -142,7 +188,7 @@ def test_default_folder_of_others(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     """In a folder where all may write a link or an open folder would let others say where the network is."""
     monkeypatch.delenv("XDG_RUNTIME_DIR", raising=False)
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
-    folder = runfile.default_path().parent
+    folder = runfile.folder()
     runfile.write(None, RUN)
     folder.chmod(0o777)
     for use in (runfile.read, lambda: runfile.write(None, RUN)):

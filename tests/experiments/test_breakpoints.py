@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import os
 import signal
@@ -28,6 +29,8 @@ from tailrace.controller import runfile
 from tailrace.emulation.target import Machine, choose
 from tailrace.experiments.plan.experiment import make
 from tailrace.experiments.plan.plan import plan
+from tailrace.hosts.flows.observation import SenderObservation
+from tailrace.hosts.nic.nic import Nic
 from tailrace.results.result import Result
 from tailrace.results.summary import OF_THE_RUN_ITSELF
 from tailrace.sim.pause import Lines, let_inspect
@@ -102,8 +105,9 @@ def queued(paused: PausedRun) -> int:
 
 def drained(paused: PausedRun) -> int:
     """The most drains of a flow at its source."""
-    hosts = (paused.network.nic(host.name) for host in paused.network.hosts)
-    return max((seen.drains for nic in hosts for seen in nic.records() if hasattr(seen, "drains")), default=0)
+    nics = (paused.network.nic(host.name) for host in paused.network.hosts)
+    seen = itertools.chain.from_iterable(nic.records() for nic in nics if isinstance(nic, Nic))
+    return max((each.drains for each in seen if isinstance(each, SenderObservation)), default=0)
 
 
 @settings(max_examples=12)
@@ -183,7 +187,7 @@ def test_commands_look_into_a_stopped_run(capsys: pytest.CaptureFixture[str]) ->
     assert "flowcut_created" in counted and later["registers"].rows != []
     assert any(row["egress_queue_bytes"] for row in later["queues"].rows)
     assert same(stopped, measure())
-    assert not runfile.default_path().exists()
+    assert not list(runfile.folder().iterdir())
 
 
 def test_links_that_are_dead_belong_to_what_is_intended(capsys: pytest.CaptureFixture[str]) -> None:
@@ -306,7 +310,7 @@ def test_a_line_lets_the_run_go_on(tmp_path: Path) -> None:
         out, _ = process.communicate(timeout=LONG_S)
     assert process.returncode == 0
     assert json.loads(out)["trace_sha256"] == measure(scheme="ecmp").summary.trace_sha256
-    assert not runfile.default_path().exists()
+    assert not list(runfile.folder().iterdir())
 
 
 def test_without_input_the_run_goes_on_by_itself(tmp_path: Path) -> None:

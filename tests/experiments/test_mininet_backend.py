@@ -91,12 +91,12 @@ def test_result_and_progress(tmp_path: Path, temporary_folder: Path) -> None:
 
 def test_what_the_harness_could_not_apply(tmp_path: Path) -> None:
     """It says whether links had their delays, and which the user had taken down; the backend says it in words."""
-    applied = '"applied": {"delays": False, "down": ["leaf1-spine1"], "other": 1}, "something"'
+    applied = '"applied": {"delays": False, "changed": ["leaf1-spine1 is down, by command"], "other": 1}, "something"'
     outcome = run_script(tmp_path, DONE.replace('"something"', applied))
     assert not outcome.delays
     assert outcome.not_applied == (
         "delay: links between switches have no delay, since this kernel has no netem",
-        "link leaf1-spine1: taken down at the prompt",
+        "link leaf1-spine1 is down, by command",
     )
 
 

@@ -51,7 +51,6 @@ def refused(harness: Harness, job: Path, **options: Any) -> str:
         ({"flows": [{**NEAR, "steering": "ecmp"}]}, "flow 4: there is no path list"),
         ({"faults": [{**SLOW, "b": "leaf2"}]}, "no link leaf1-leaf2"),
         ({"faults": [{**SLOW, "factor": 0}]}, "factor"),
-        ({"faults": [{**SLOW, "at_ns": 5}]}, "only at its start"),
         ({"faults": [{"kind": "drop", "a": "leaf1", "b": "spine1", "rate": 0.1}]}, "virtual"),
         ({"faults": [{"kind": "flood"}]}, "flood"),
     ],

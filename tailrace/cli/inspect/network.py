@@ -213,7 +213,7 @@ def find(args: Namespace, p4info: Path | None = None) -> InspectedNetwork:
         raise SpecError("--run and --address are two ways to name switches; give one")
     run, run_path = None, None
     if not args.address:
-        run, run_path = runfile.read(args.run), args.run or runfile.default_path()
+        run_path, run = named_run(args)
     topology = None if args.topology is None else parse_topology(args.topology)
     if run is not None and topology is None:
         with _errors_name_run_file(run_path), plugins.expected(run.plugins):
@@ -239,6 +239,11 @@ def find(args: Namespace, p4info: Path | None = None) -> InspectedNetwork:
         for name, switch in addresses.items()
     }
     return InspectedNetwork(nodes, topology, run, run_path)
+
+
+def named_run(args: Namespace) -> tuple[Path, RunFile]:
+    """The run file of --run, or of the latest network of this user; raises RunFileError if there is none."""
+    return next(iter(runfile.running().items())) if args.run is None else (args.run, runfile.read(args.run))
 
 
 @contextlib.contextmanager

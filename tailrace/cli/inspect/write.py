@@ -38,7 +38,8 @@ def write(args: Namespace) -> None:
     If the switch has a primary controller, the command uses its election id. The controller of `tailrace run`
     restores its own entries when links change.
 
-        tailrace write leaf1 '{"table": "port_role", "match": {"ingress_port": 9}, "action_name": "drop"}'
+        tailrace write leaf1 '{"table": "port_role", "match": {"ingress_port": 9},
+            "action_name": "fabric_port"}'
         tailrace write s1 s1-runtime.json --dry-run --address s1=127.0.0.1:50051
     """
     _change(args, "write")

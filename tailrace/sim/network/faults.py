@@ -50,6 +50,7 @@ class Faults(Fabric):
         def apply() -> None:
             for wire, rate_bps in zip(wires, rates, strict=True):
                 self._net.set_rate(wire.index, rate_bps)
+                wire.rate_bps = rate_bps
 
         self.call_at(at_ns, apply)
 

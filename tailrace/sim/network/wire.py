@@ -40,7 +40,9 @@ Tap = Callable[["Wire", WireEvent, int, bytes, int], None]
 
 
 class Wire:
-    """A wire. `nominal_rate_bps` is its rate without faults; `delay_ns` includes its target's latency."""
+    """A wire. `nominal_rate_bps` is its rate without faults, `rate_bps` its present rate; `delay_ns` includes
+    its target's latency.
+    """
 
     def __init__(
         self, net: Net, index: int, source: NodePort, target: NodePort, nominal_rate_bps: int, delay_ns: int
@@ -49,7 +51,7 @@ class Wire:
         self.index = index
         self.source = source
         self.target = target
-        self.nominal_rate_bps = nominal_rate_bps
+        self.nominal_rate_bps = self.rate_bps = nominal_rate_bps
         self.delay_ns = delay_ns
         self._net = net
         self._taps: list[Tap] = []

@@ -39,6 +39,6 @@ def test_frames_leave_at_the_new_rate() -> None:
                 run_at_once(connection.client.set_rate(port, rate_bps))
         call = connection._channel.raw.unary_unary(f"/{'/'.join(SET_RATE)}", bytes, bytes)
         for request in (b"", b"[]", b'{"device_id": 7, "port": 1, "rate_bps": 1}', b"[" * 100_000):
-            with pytest.raises(Exception, match="INVALID_ARGUMENT|NOT_FOUND"):
+            with pytest.raises(Exception, match=r"INVALID_ARGUMENT|NOT_FOUND"):
                 call(request, timeout=30)
         connection.close()
