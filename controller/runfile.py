@@ -139,7 +139,10 @@ def running() -> dict[Path, RunFile]:
 
 
 def _time(path: Path) -> float:
-    return path.lstat().st_mtime
+    """When a file was written; 0 if it has been removed."""
+    with contextlib.suppress(OSError):
+        return path.lstat().st_mtime
+    return 0.0
 
 
 def _owner(path: Path) -> str:

@@ -15,6 +15,7 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable, Iterator
+from concurrent import futures
 from typing import Any
 
 import msgspec
@@ -114,7 +115,10 @@ class _Control(ControlServer):
         loop = self.loop
         if loop is None or self.paused.remote_addresses:
             raise RelayError("only a stopped run of one rank can be changed and captured")
-        asyncio.run_coroutine_threadsafe(call(), loop).result(_CALL_S)
+        try:
+            asyncio.run_coroutine_threadsafe(call(), loop).result(_CALL_S)
+        except (RuntimeError, futures.CancelledError, futures.TimeoutError):
+            raise RelayError("the run goes on") from None
 
     def set_link(self, a: str, b: str, to: bool | float, text: str) -> None:
         def act() -> None:
