@@ -27,7 +27,8 @@ _QUEUE_PACKETS = 100_000
 
 class FabricLinks:
     """The links of a plan, for several threads. By name: `down`, those that are down; `cut`, those that have
-    been down; `shares`, the parts of their rates that links have; `changed`, what the user has changed.
+    been down since the traffic began; `shares`, the parts of their rates that links have; `changed`, the
+    changes by the user that hold.
     """
 
     def __init__(self, plan: FabricPlan, frame_bytes: int) -> None:

@@ -165,6 +165,7 @@ class FabricRun:
         # delays while the fabric came up do not affect the measurement
         self._reported = len(self._events)
         self._changed = dict(self.links.changed)
+        self.links.cut = set(self.links.down)
         traffic = FabricTraffic(self.job, net, self._run_dir, self._logs, self.watch)
         self._processes.insert(0, traffic.process)
         try:
