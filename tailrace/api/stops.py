@@ -33,26 +33,26 @@ def _ports(network: Network, _nics: Sequence[Nic]) -> Iterator[Row]:
             yield {"switch": item.name, "port": SwitchPort(number, peer.name), "queue": queued}
 
 
+_COUNTS = {
+    "drain": "drains",
+    "path_change": "path_changes",
+    "out_of_order": "out_of_order",
+    "retransmission": "retransmitted",
+    "timeout": "timeouts",
+}
+"""Columns of flows, how often that has happened so far, with the fields of FlowRecord."""
+
+
 def _flows(network: Network, nics: Sequence[Nic]) -> Iterator[Row]:
-    """How often something has happened to a flow so far."""
     names = {host.ip: host.name for host in network.topology.hosts}
     for flow in merge(seen for nic in nics for seen in nic.records()):
-        yield {
-            "flow": flow.id,
-            "src": names[flow.src],
-            "dst": names[flow.dst],
-            "drain": flow.drains,
-            "path_change": flow.path_changes,
-            "out_of_order": flow.out_of_order,
-            "retransmission": flow.retransmitted,
-            "timeout": flow.timeouts,
-        }
+        counts = {name: getattr(flow, field) for name, field in _COUNTS.items()}
+        yield {"flow": flow.id, "src": names[flow.src], "dst": names[flow.dst], **counts}
 
 
-_EVENTS = ("drain", "path_change", "out_of_order", "retransmission", "timeout")
 SAMPLES: Mapping[_Rows, Row] = {
     _ports: {"switch": "", "port": SwitchPort(0, ""), "queue": 0},
-    _flows: {"flow": 0, "src": "", "dst": "", **dict.fromkeys(_EVENTS, 0)},
+    _flows: {"flow": 0, "src": "", "dst": "", **dict.fromkeys(_COUNTS, 0)},
 }
 """For each source of rows a row with all its columns, with which conditions are checked before a run."""
 
@@ -83,7 +83,7 @@ def _condition(text: str) -> Condition:
         for rows in sources:
             passing = where.apply(_LISTING.replace_rows(rows(network, nics))).rows
             if passing:
-                shown = {name: value for name, value in passing[0].items() if value or name not in _EVENTS}
+                shown = {name: value for name, value in passing[0].items() if value or name not in _COUNTS}
                 return ", ".join(f"{name} {text_of(value)}" for name, value in shown.items())
         return ""
 

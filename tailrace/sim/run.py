@@ -339,17 +339,8 @@ class _Run:
             # the controller takes its pending digests, so that an inspecting client does not receive them
             control.catch_up()
             reporter.report_now(network.now_ns, network.events, "stopped")
-            paused = PausedRun(
-                network,
-                self._job,
-                control,
-                self._events,
-                self._on_event,
-                self._at_end.callback,
-                reason,
-                control.down,
-                tuple(control.suppressed),
-            )
+            of_run = self._job, control, self._events, self._on_event, self._at_end.callback
+            paused = PausedRun(network, *of_run, reason, control.down, tuple(control.suppressed))
             if network.rank == 0:
                 addresses: dict[str, str] = {}
                 # the other ranks send theirs in serve_part (pause.py)
