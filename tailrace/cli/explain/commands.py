@@ -104,8 +104,8 @@ def topology(args: Namespace) -> None:
     tailrace topology leaf-spine:leaves=2,spines=4,hosts=2 --show links
     tailrace topology fat-tree:k=4 --svg fat-tree.svg
     """
-    from tailrace.cli.figures import draw_alone
     from tailrace.cli.explain.topology_text import show
+    from tailrace.cli.figures import draw_alone
     from tailrace.spec.plugins import use
     from tailrace.topology import parse_topology
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from msgspec.structs import asdict
 
 from tailrace.cli.arguments import argument, command, flag, number
-from tailrace.cli.explain.topology import PARTS
+from tailrace.cli.explain.commands import PARTS
 from tailrace.cli.options import RUN, view_of, view_options
 
 if TYPE_CHECKING:
