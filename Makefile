@@ -40,7 +40,7 @@ export ASAN
 SANITIZER_ENV = LD_PRELOAD="$$(cc -print-file-name=libasan.so)" ASAN_OPTIONS=detect_leaks=0:abort_on_error=1
 endif
 
-.PHONY: help setup run test test-all pytest ptf docs fuzz soak chaos bench conformance p4 check-p4 lint vm clean
+.PHONY: help setup run test test-all pytest ptf docs fuzz soak chaos bench conformance p4 check-p4 lint dist vm clean
 
 help: ## this list
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -110,9 +110,12 @@ docs: setup ## what docs/ has from the code: tables of keys and metrics, docs/ap
 lint: setup ## ruff, mypy --strict, C warnings, shellcheck
 	@scripts/lint.sh
 
+dist: setup ## sdist, and a wheel that needs no C compiler, for this version of Python -> dist/
+	@scripts/dist.sh
+
 vm: ## a virtual machine with BMv2 and Mininet (needs Vagrant; TAILRACE_UBUNTU=22.04|24.04)
 	@scripts/vm.sh
 
 clean: ## remove environments, caches and results
-	rm -rf .venv .venv-ptf build out *.egg-info .mypy_cache .pytest_cache .ruff_cache .hypothesis
+	rm -rf .venv .venv-ptf build dist out *.egg-info .mypy_cache .pytest_cache .ruff_cache .hypothesis
 	find . -name __pycache__ -type d -not -path './.git/*' -prune -exec rm -rf {} +

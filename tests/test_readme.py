@@ -13,7 +13,6 @@ from tailrace.cli.complete import KINDS
 from tailrace.experiments.plan.experiment import KEYS
 from tailrace.experiments.plan.experiment_file import read_experiment
 from tailrace.experiments.plan.plan import plan
-from tailrace.spec.version import VERSION
 from tailrace.switch.daemon.command_line import make_parser
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -134,10 +133,12 @@ def test_named_files_exist() -> None:
 
 
 def test_the_version_to_cite_is_the_projects() -> None:
-    """CITATION.cff has the version of the package, and the licence of pyproject.toml."""
+    """CITATION.cff has the version of the release that is prepared, and the licence of pyproject.toml."""
     cited = (ROOT / "CITATION.cff").read_text("utf-8")
     project = (ROOT / "pyproject.toml").read_text("utf-8")
     license_ = re.findall(r'^license = "(.*)"$', project, re.MULTILINE)
     assert len(license_) == 1
-    for key, values in {"version": [VERSION], "license": license_}.items():
+    version = re.findall(r'^fallback_version = "(.*?)(?:\.dev0)?"$', project, re.MULTILINE)
+    assert len(version) == 1
+    for key, values in {"version": version, "license": license_}.items():
         assert re.findall(rf"^{key}: (.*)$", cited, re.MULTILINE) == values

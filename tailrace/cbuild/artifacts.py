@@ -31,3 +31,6 @@ VIRTUAL = PACKAGE / "sim" / "network" / "c"
 
 MININET = (PACKAGE / "mininet").resolve()
 """The scripts that run a network in real time in Mininet."""
+
+PREBUILT = PACKAGE / "prebuilt"
+"""The compiled code of a binary wheel (setup.py), for machines without a C compiler; absent elsewhere."""

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Compiles C with the machine's compiler into shared objects, cached by the hash of all inputs.
 
-The compiler runs confined (`cbuild.confined`); the object is stored with its hash (`cbuild.cache`).
+The compiler runs confined (`cbuild.confined`); the object is stored with its hash (`cbuild.cache`). Where
+nothing can be compiled, an object that the wheel contains (`artifacts.PREBUILT`) is stored instead.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ from pathlib import Path
 import msgspec
 
 from tailrace.cbuild import cache, confined
-from tailrace.cbuild.artifacts import RUNTIME
+from tailrace.cbuild.artifacts import PREBUILT, RUNTIME
 from tailrace.cbuild.errors import BuildError, RefusedSourceError
 from tailrace.spec.text import one_line
 
@@ -48,6 +49,12 @@ SANITIZE_FLAGS = (
     "-fno-sanitize-recover=undefined",
     "-fno-omit-frame-pointer",
 )
+PORTABLE = "TAILRACE_PORTABLE"
+"""Environment variable; `1` compiles for every processor of this architecture, as wheels need it."""
+
+_NO_COMPILER = "0" * 12
+"""In the cache, the identity of the compiler of an object that comes from the wheel."""
+
 _DETAIL_LINES = 40
 # with fewer free bytes a failure is attributed to a full disk; the second limit applies after a "Bus error"
 _MIN_FREE_BYTES, _MIN_FREE_BYTES_MAPPED = 1 << 18, 1 << 26
@@ -130,15 +137,15 @@ def processor() -> str:
     return hashlib.sha256("\n".join(lines).encode()).hexdigest()
 
 
-def flags(sanitize: bool) -> tuple[str, ...]:
-    """Compiler flags of a shared object."""
-    return (*FLAGS, *_march(), *(SANITIZE_FLAGS if sanitize else ()))
+def _target() -> str:
+    """The processor to compile for: `processor`, or empty for all of this architecture."""
+    return "" if os.environ.get(PORTABLE) == "1" else processor()
 
 
-def _march() -> tuple[str, ...]:
-    """The flag that optimises for this processor, if `processor` identifies this processor."""
-    known = platform.machine() in ("x86_64", "aarch64") and processor()
-    return ("-march=native",) if known else ()
+def _flags(target: str, sanitize: bool) -> tuple[str, ...]:
+    """Compiler flags of a shared object; the one of the target only if `processor` identifies it."""
+    march = target and platform.machine() in ("x86_64", "aarch64")
+    return (*FLAGS, *(("-march=native",) if march else ()), *(SANITIZE_FLAGS if sanitize else ()))
 
 
 class Recipe(msgspec.Struct, frozen=True):
@@ -152,6 +159,7 @@ class Recipe(msgspec.Struct, frozen=True):
     cache_dir: folder of the cache; None: `cache.root()`
     link: additional arguments for the linker
     options: additional options for the compiler
+    python: Python's header, if the object needs it
     """
 
     name: str
@@ -162,6 +170,7 @@ class Recipe(msgspec.Struct, frozen=True):
     cache_dir: Path | None = None
     link: Sequence[str] = ()
     options: Sequence[str] = ()
+    python: Path | None = None
 
     def path(self) -> Path:
         """The object's file in the cache, after its hash has been checked.
@@ -218,13 +227,20 @@ class Recipe(msgspec.Struct, frozen=True):
         # ASAN=1 compiles every object with the sanitizers (`make test ASAN=1`)
         return self.sanitize or os.environ.get("ASAN") == "1"
 
-    def _options(self) -> tuple[str, ...]:
-        return (*flags(self._sanitized()), *self.options)
+    def _options(self, target: str) -> tuple[str, ...]:
+        return (*_flags(target, self._sanitized()), *self.options)
 
-    def _stem(self) -> str:
-        h = hashlib.sha256()
-        machine = (os.uname().machine, processor())
-        for part in (self.name, *machine, " ".join(self._options()), *self.link, *self.inputs):
+    def _compiler(self) -> CCompiler:
+        """The compiler; raises BuildError if there is none, or Python's header is missing."""
+        if self.python is not None and not self.python.exists():
+            raise BuildError(f"{self.python} is missing (Debian, Ubuntu: install python3-dev)")
+        return compiler()
+
+    def _stem(self, target: str | None = None) -> str:
+        """The name without the compiler's identity; `target` None: that of `_target`."""
+        h, target = hashlib.sha256(), _target() if target is None else target
+        machine = (os.uname().machine, target)
+        for part in (self.name, *machine, " ".join(self._options(target)), *self.link, *self.inputs):
             h.update(part.encode() if isinstance(part, str) else part)
             h.update(b"\0")
         return f"{self.name}-{h.hexdigest()[:32]}"
@@ -236,7 +252,7 @@ class Recipe(msgspec.Struct, frozen=True):
         """
         stem = self._stem()
         try:
-            names = [f"{stem}-{compiler().identity}.so"]
+            names = [f"{stem}-{self._compiler().identity}.so"]
         except BuildError:
             made = sorted(folder.path.glob(f"{stem}-*.so"), key=cache.last_used_s, reverse=True)
             names = [path.name for path in made]
@@ -250,30 +266,43 @@ class Recipe(msgspec.Struct, frozen=True):
         cached = self._cached(folder)
         if cached is not None:
             return cached
-        cc = compiler()
-        with folder.builder(f"{self._stem()}-{cc.identity}.so") as scratch:
-            # another process may have built it meanwhile
-            return self._cached(folder) or self._compile(cc, folder, scratch)
-
-    def _compile(self, cc: CCompiler, folder: cache.Folder, scratch: Path) -> tuple[str, bytes]:
-        name = f"{self._stem()}-{cc.identity}.so"
+        prebuilt = PREBUILT / f"{self._stem('')}.so"
         try:
-            files = self._files(scratch)
-        except OSError as error:
-            raise cache.cache_error(folder.path, error) from None
-        made = scratch / "made.so"
-        command = [*cc.argv, *self._options(), *(f"-I{path}" for path in self.include), "-o", str(made)]
+            cc = self._compiler()
+        except BuildError:
+            if not prebuilt.exists():
+                raise
+            cc = None
+        name = f"{self._stem()}-{_NO_COMPILER if cc is None else cc.identity}.so"
+        with folder.builder(name) as scratch:
+            # another process may have built it meanwhile
+            cached = self._cached(folder)
+            if cached is not None:
+                return cached
+            made = scratch / "made.so"
+            try:
+                if cc is None:
+                    shutil.copy(prebuilt, made)
+                else:
+                    self._compile(cc, folder, scratch, made)
+            except OSError as error:
+                raise cache.cache_error(folder.path, error) from None
+            folder.put(name, made)
+            content = folder.content(name)
+            if content is None:
+                raise BuildError(f"cannot load {self.name}: another process changes the cache {folder.path}")
+            return name, content
+
+    def _compile(self, cc: CCompiler, folder: cache.Folder, scratch: Path, made: Path) -> None:
+        files = self._files(scratch)
+        options = self._options(_target())
+        command = [*cc.argv, *options, *(f"-I{path}" for path in self.include), "-o", str(made)]
         command += [*map(str, files), *self.link]
         read = confined.readable(Path(cc.argv[0]), [*self.include, *(path.parent for path in files)])
         run = confined.run(command, scratch, read)
-        _log.debug("%s made with %s; confined by: %s", name, cc.name, ", ".join(run.active))
+        _log.debug("%s made with %s; confined by: %s", self.name, cc.name, ", ".join(run.active))
         if run.status != 0 or not made.is_file():
             raise failure(cc.name, self.name, folder, run)
-        folder.put(name, made)
-        content = folder.content(name)
-        if content is None:
-            raise BuildError(f"cannot load {self.name}: another process changes the cache {folder.path}")
-        return name, content
 
     def _files(self, scratch: Path) -> list[Path]:
         files = []

@@ -15,7 +15,6 @@ from types import ModuleType
 from msgspec.structs import replace
 
 from tailrace.cbuild.cc import library_recipe
-from tailrace.cbuild.errors import BuildError
 
 
 def extension(
@@ -32,11 +31,15 @@ def extension(
         BuildError: there is no C compiler, Python's headers are missing, or compiling failed.
     """
     python = Path(sysconfig.get_paths()["include"])
-    if not (python / "Python.h").exists():
-        raise BuildError(f"{python / 'Python.h'} is missing (Debian, Ubuntu: install python3-dev)")
     recipe = library_recipe(name, sources, include)
-    inputs = [*recipe.inputs, sys.version, str(sysconfig.get_config_var("SOABI"))]
-    with replace(recipe, inputs=inputs, include=(*include, python)).opened() as (path, _):
+    recipe = replace(
+        recipe,
+        # not Python's whole version: an extension runs on all releases with the same binary interface
+        inputs=[*recipe.inputs, str(sysconfig.get_config_var("SOABI"))],
+        include=(*include, python),
+        python=python / "Python.h",
+    )
+    with recipe.opened() as (path, _):
         loader = ExtensionFileLoader(name, path)
         spec = importlib.util.spec_from_file_location(name, path, loader=loader)
         assert spec is not None

@@ -34,8 +34,10 @@ _CHOSEN = -1
 terminal."""
 
 
-def show(listing: Listing, view: View) -> None:
-    """Write a listing to standard output; on a terminal a table is fitted to the terminal's width.
+def show(listing: Listing, view: View, width: int | None = None) -> None:
+    """Write a listing to standard output.
+
+    A table is fitted to the terminal's width; without a terminal to `width` in characters; None: unlimited.
 
     Raises:
         SpecError: --columns or --sort-by names no column.
@@ -45,7 +47,10 @@ def show(listing: Listing, view: View) -> None:
     if view.format in TABLES and sys.stdout.isatty() and listing.rows:
         print_table(TextTable(listing, terminal_width(view)))
         return
-    sys.stdout.write(render(listing, view.format))
+    if view.format is OutputFormat.TABLE and width is not None and listing.rows:
+        sys.stdout.write(unstyled(TextTable(listing, width).lines()))
+    else:
+        sys.stdout.write(render(listing, view.format))
     if view.format in TABLES and not listing.rows:
         sys.stderr.write(f"{nothing(listing)}\n")
 

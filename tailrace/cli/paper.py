@@ -28,13 +28,16 @@ from tailrace.cli.options import view_of, view_options
         help="small (seconds per figure) or paper (the paper's size)",
         complete=one_of("small", "paper"),
     ),
+    flag(
+        "--quick", help="only PASS, WARN or FAIL for each claim: small networks, three seeds, nothing is kept"
+    ),
     argument(
         "--seed",
         metavar="N",
         help="seeds such as 1..10, instead of those of the papers' files; rankings need at least three",
     ),
     *(WORKERS, CLUSTER, AGAIN),
-    argument("--out", metavar="DIR", type=Path, default=Path("out") / "paper", help="folder for the results"),
+    argument("--out", metavar="DIR", type=Path, help="folder for the results (default: out/paper)"),
     argument(
         "--page",
         metavar="FILE.md",
@@ -55,11 +58,19 @@ def paper(args: Namespace) -> None:
     by default the folder of --page). `tailrace report OUT` makes one page of all results.
 
         tailrace paper flowcut_fig8 --scale small
+
+    With --quick, PASS: a claim holds; WARN: it is undecided, or a number differs in size only; FAIL: the
+    measurement contradicts it. Small networks contradict some claims: these are shown as `known FAIL`. The
+    exit status is 1 if another claim fails. Results are kept only with --out or --store.
+
+        tailrace paper flowcut --quick
     """
-    from tailrace.cli.paper_command import list_papers, run_papers
+    from tailrace.cli.paper_command import list_papers, quick_papers, run_papers
 
     if args.name == "list":
         list_papers(view_of(args))
+    elif args.quick:
+        quick_papers(args)
     else:
         run_papers(args)
 

@@ -3,8 +3,10 @@
 
 from __future__ import annotations
 
+import math
 import sys
 from argparse import Namespace
+from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -15,6 +17,7 @@ from tailrace.cli.figures import draw_alone
 from tailrace.cli.options import OutputFormat, View, view_of
 from tailrace.cli.output import TABLES, show
 from tailrace.experiments.plan.seeds import parse_seeds
+from tailrace.papers import quick
 from tailrace.papers.claims.claims import headline, other_kinds, tally
 from tailrace.papers.document import Document
 from tailrace.papers.harness import check_scale, prepare, run_paper
@@ -22,8 +25,9 @@ from tailrace.papers.model import names, paper_of, read_paper, select
 from tailrace.report.figures.beside import draw_beside, files_of
 from tailrace.report.paper.page import write_page
 from tailrace.report.paper.summary import write_pages
-from tailrace.report.paper.table import claims_table, explanations, measured_table
+from tailrace.report.paper.table import claims_table, explanations, measured_table, quick_table
 from tailrace.results.atomic_folder import check_place
+from tailrace.results.estimates import why_none
 from tailrace.sim.errors import RunError
 from tailrace.spec import SpecError
 from tailrace.study.pool import Where
@@ -33,6 +37,12 @@ from tailrace.tables.listing import Column, Listing
 
 # `rank`: a narrow terminal hides the columns of the highest rank first
 COLUMNS = (Column("name", key=True), Column("paper", rank=1), Column("figure", rank=2), Column("title"))
+
+OUT = Path("out") / "paper"
+"""The folder for results without --out."""
+
+_QUICK_COLUMNS = 80
+"""Width of the table of quick verdicts where standard output is no terminal."""
 
 
 def list_papers(view: View) -> None:
@@ -103,12 +113,13 @@ def run_papers(args: Namespace) -> None:
     documents = []
     folder = args.store or folder_of(page)
     store = Store(folder) if folder else None
-    out, where = args.out / args.scale, Where(args.workers, args.cluster)
+    root, where = args.out or OUT, Where(args.workers, args.cluster)
+    out = root / args.scale
     with interruptible("finished runs are kept, and are not repeated next time"):
         for name, (file, grid) in zip(chosen, prepare(chosen, args.scale, seeds), strict=True):
             display.say(f"{name}: {file.paper} {file.figure}, {file.title}")
             document = run_paper(
-                name, file, grid, args.scale, args.out, where, display, again=args.again, store=store
+                name, file, grid, args.scale, root, where, display, again=args.again, store=store
             )
             documents.append(document)
             _draw(document, files_of(out / name, name), display)
@@ -121,6 +132,51 @@ def run_papers(args: Namespace) -> None:
         display.say(f"page: {page}")
     _conclude(documents, display)
     display.say(f"results: {out}")
+
+
+def quick_papers(args: Namespace) -> None:
+    """Show PASS, WARN or FAIL for each claim of the figures and tables that a name selects.
+
+    Args:
+        args: the command line of cli.paper.
+
+    Raises:
+        SpecError: an invalid name, seed or output format, or an option that --quick does not take.
+        RunError: runs failed, or a claim fails that is not known to.
+        StoppedError: they were interrupted.
+    """
+    seeds, view = seeds_of(args.seed) or quick.SEEDS, view_of(args)
+    if args.page is not None or args.scale != quick.SCALE:
+        raise SpecError(f"--quick: expected no --page, and no --scale but {quick.SCALE}")
+    if why := why_none(len(seeds)):
+        raise SpecError(f"--quick: {why}")
+    display, chosen, references = Display(sys.stderr), select(args.name), quick.references()
+    known = {name: references.get(name, quick.Reference()) for name in chosen}
+    prepared = prepare(chosen, quick.SCALE, seeds)
+    cpu_s = sum(each.cpu_s for each in known.values()) * len(seeds) / len(quick.SEEDS)
+    tasks = sum(len(grid.tasks) for _, grid in prepared)
+    minutes = math.ceil(cpu_s / 60 / args.workers) or 1
+    display.say(f"{tasks} runs: about {minutes} min on idle cores (--workers {args.workers})")
+    store = Store(args.store) if args.store else None
+    out, where = args.out or (OUT if store else None), Where(args.workers, args.cluster)
+    rows: list[quick.Row] = []
+    failed: list[str] = []
+    with interruptible("nothing is shown"):
+        for name, (file, grid) in zip(chosen, prepared, strict=True):
+            display.say(f"{name}: {file.paper} {file.figure}, {file.title}")
+            document = run_paper(
+                name, file, grid, quick.SCALE, out, where, display, again=args.again, store=store
+            )
+            rows += quick.rows_of(document, file.claims(quick.SCALE), known[name].fails)
+            failed += [f"{name}: {text}" for text in document.failed]
+    show(quick_table(quick.joined(rows) if view.format in TABLES else rows), view, _QUICK_COLUMNS)
+    counts = Counter(row.result for row in rows)
+    display.say(
+        ", ".join(f"{counts[each]} {each}" for each in (quick.PASS, quick.WARN, quick.FAIL, quick.KNOWN))
+    )
+    failed += [f"{row.figure}: {row.key}: FAIL" for row in rows if row.result == quick.FAIL]
+    if failed:
+        raise RunError("; ".join(failed))
 
 
 def _draw(document: Document, files: list[Path], display: Display) -> None:

@@ -13,4 +13,5 @@ from tailrace.hosts import compiled
 _compiled_set = compiled.find()
 IMPLEMENTATION = compiled.INTERPRETED if _compiled_set is None else compiled.COMPILED
 if _compiled_set is not None:
-    __path__.insert(0, str(_compiled_set))
+    # the modules, and the shared library that all of them use
+    __path__[:0] = [str(_compiled_set / "tailrace" / "hosts"), str(_compiled_set)]

@@ -16,7 +16,7 @@ import sys
 from pathlib import Path
 
 from tailrace.cbuild import confined
-from tailrace.cbuild.artifacts import ROOT
+from tailrace.cbuild.artifacts import PACKAGE, ROOT
 from tailrace.cbuild.cache import Folder, open_folder, root
 from tailrace.cbuild.cc import compiler, failure
 from tailrace.cbuild.errors import BuildError
@@ -25,7 +25,6 @@ from tailrace.spec.arguments import ArgumentParser
 
 TOOLS = ("mypy", "setuptools")
 STAMP = "mypy.txt"
-_PACKAGE = Path("tailrace", "hosts")
 
 
 def tools_version() -> str:
@@ -59,9 +58,6 @@ def build(cache: Path | None = None) -> Path:
             if not _is_made(cache_folder, name, version):
                 made = _compile(cache_folder, scratch)
                 (made / STAMP).write_text(version)
-                # packages compiled by mypyc look for their modules below a folder with the package's name
-                (made / _PACKAGE.parent).mkdir()
-                (made / _PACKAGE).symlink_to("..")
                 cache_folder.put(name, made)
     return folder
 
@@ -78,7 +74,7 @@ def _compile(cache_folder: Folder, scratch: Path) -> Path:
     # contains mypy's modules, so mypy runs in a new folder
     project = scratch / "project"
     project.mkdir()
-    (project / _PACKAGE.parent).symlink_to(ROOT / _PACKAGE.parent)
+    (project / PACKAGE.name).symlink_to(PACKAGE)
     cc, packages = compiler(), [str(Path(path).absolute()) for path in sys.path]
     environment = {"TAILRACE_HOSTS": "interpreted", "PYTHONPATH": os.pathsep.join(packages)}
     environment |= {"CC": shlex.join(cc.argv), "PYTHONDONTWRITEBYTECODE": "1"}
@@ -87,7 +83,11 @@ def _compile(cache_folder: Folder, scratch: Path) -> Path:
     run = confined.run(command, scratch, readable, cwd=project, more_environment=environment)
     if run.status != 0:
         raise failure("mypyc", "the NICs", cache_folder, run)
-    return scratch / "lib" / _PACKAGE
+    made = scratch / "lib"
+    # modules look for their packages below the folder of the shared library: for tailrace/hosts/nic
+    for library in (made / PACKAGE.name / "hosts").glob("*.so"):
+        library.rename(made / library.name)
+    return made
 
 
 def main(arguments: list[str] | None = None) -> int:

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """The NIC algorithms compiled by mypyc: which modules are compiled, and where a compiled set is stored.
 
-`python -m tailrace.hosts.build` makes a set for exactly the present sources; `hosts` loads it. Compiled and
-interpreted NICs behave identically. `summary.json` records whether the NICs of a run were compiled. Before a
-run, `why_interpreted` returns the reason if they are not.
+`python -m tailrace.hosts.build` makes a set for exactly the present sources; `hosts` loads it. A binary wheel
+contains a set. Compiled and interpreted NICs behave identically. `summary.json` records whether the NICs of a
+run were compiled. Before a run, `why_interpreted` returns the reason if they are not.
 
 Values of the environment variable TAILRACE_HOSTS: auto (the default) uses a set if it exists, compiled
 requires a set, interpreted uses none.
@@ -13,12 +13,13 @@ from __future__ import annotations
 
 import hashlib
 import os
+import shutil
 import sys
 import sysconfig
 from pathlib import Path
 from typing import Final
 
-from tailrace.cbuild.artifacts import PACKAGE
+from tailrace.cbuild.artifacts import PACKAGE, PREBUILT
 from tailrace.cbuild.cache import open_folder, root
 from tailrace.cbuild.errors import BuildError
 
@@ -66,7 +67,7 @@ def digest() -> str:
 
 
 def folder(cache: Path) -> Path:
-    """The folder of the set for the present sources, with the structure of `hosts`; it need not exist."""
+    """The folder of the set for the present sources, which contains `tailrace/hosts`; it need not exist."""
     return cache / f"{_SET_PREFIX}{digest()}"
 
 
@@ -81,6 +82,8 @@ def find() -> Path | None:
         raise ImportError(f"{VARIABLE} is {wanted!r}, expected {AUTO}, {COMPILED} or {INTERPRETED}")
     if wanted == INTERPRETED:
         return None
+    if (prebuilt := folder(PREBUILT)).is_dir():
+        return prebuilt
     try:
         compiled = folder(root())
         if compiled.is_dir() and open_folder(compiled.parent).is_intact(compiled.name):
@@ -107,4 +110,5 @@ def why_interpreted() -> str:
         return f"NICs run interpreted, at half the speed or less: {error}"
     if old is not None:
         return f"NICs run interpreted: their sources have changed since they were compiled: {BUILD_COMMAND}"
-    return f"NICs run interpreted, at half the speed or less in long runs; to compile them once: {HOW}"
+    how = HOW if shutil.which("cc") else f"install gcc and python3-dev (Debian, Ubuntu), then {HOW}"
+    return f"NICs run interpreted, at half the speed or less in long runs; to compile them once: {how}"

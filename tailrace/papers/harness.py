@@ -93,14 +93,14 @@ def run_paper(
     file: PaperFile,
     grid: Grid,
     scale: str,
-    out: Path,
+    out: Path | None,
     where: Where,
     display: Display,
     *,
     again: bool = False,
     store: Store | None = None,
 ) -> Document:
-    """Runs the experiments of a figure or table, and writes its document below `out`.
+    """Runs the experiments of a figure or table, and writes its document below `out`; None: writes no file.
 
     Finished runs are not repeated unless `again` is True. Runs in `store` are used instead of new runs, and
     new runs are added to `store`.
@@ -108,11 +108,13 @@ def run_paper(
     Raises:
         SpecError: invalid specs, or a folder that cannot be written.
     """
-    refuse_links(out, [Path(scale, name)])
+    if out is not None:
+        refuse_links(out, [Path(scale, name)])
     outcomes, kept = _outcomes(file, grid.tasks, scale, store, out, where, display, again=again)
     document = make_document(name, file, grid.results(outcomes), scale, kept)
-    with atomic_folder(out / scale / name) as folder:
-        (folder / RESULT).write_text(to_json(document), "utf-8")
+    if out is not None:
+        with atomic_folder(out / scale / name) as folder:
+            (folder / RESULT).write_text(to_json(document), "utf-8")
     return document
 
 
@@ -121,14 +123,14 @@ def _outcomes(
     tasks: Sequence[Task],
     scale: str,
     store: Store | None,
-    out: Path,
+    out: Path | None,
     where: Where,
     display: Display,
     *,
     again: bool,
 ) -> tuple[TaskOutcomes, str]:
     """The outcomes of the tasks, and a remark on stored runs that were made by earlier code."""
-    if store is not None and not file.needs_flows:
+    if store is not None and out is not None and not file.needs_flows:
         return run_stored(tasks, store, out, where, display, again=again, needs=file.needs(scale))
     on_result = None if store is None else store_writer(store, display)
     return run_all(tasks, out, where, display, again=again, on_result=on_result) if tasks else {}, ""

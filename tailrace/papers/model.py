@@ -293,6 +293,11 @@ def paper_of(name: str) -> str:
     return name.partition("_")[0]
 
 
+def figure_of(name: str) -> str:
+    """The rest of the name, such as fig8."""
+    return name.partition("_")[2]
+
+
 def select(wanted: str) -> list[str]:
     """The files that a comma-separated list selects, each once, in the order of the papers.
 
@@ -303,7 +308,7 @@ def select(wanted: str) -> list[str]:
     """
     chosen = set[str]()
     for item in wanted.split(","):
-        selected = {name for name in names() if item in ("all", name, paper_of(name), name.partition("_")[2])}
+        selected = {name for name in names() if item in ("all", name, paper_of(name), figure_of(name))}
         if not selected:
             papers = dict.fromkeys(map(paper_of, names()))
             raise SpecError(f"paper {unknown(item, ('list', 'all', *papers, *names()))}")

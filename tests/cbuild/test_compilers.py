@@ -8,8 +8,10 @@ import shutil
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from tailrace.cbuild import cc
+from tailrace.cbuild.cache import open_folder
 from tailrace.cbuild.errors import BuildError, RefusedSourceError
 from tests.cbuild.test_cc import SOURCE, answer, leftovers, put, recipe, script
 
@@ -26,6 +28,56 @@ def test_a_warm_cache_needs_no_compiler(tmp_path: Path, monkeypatch: pytest.Monk
     put(recipe(tmp_path).path(), b"damaged")
     with pytest.raises(BuildError, match="no C compiler"):
         answer(tmp_path)
+
+
+def prebuild(folder: Path, cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What a binary wheel has: the object for every processor, neither in a cache nor with the hash of one."""
+    monkeypatch.setenv(cc.PORTABLE, "1")
+    path = recipe(cache).path()
+    monkeypatch.delenv(cc.PORTABLE)
+    folder.mkdir()
+    (folder / f"{path.stem.rpartition('-')[0]}.so").write_bytes(open_folder(cache).content(path.name) or b"")
+    monkeypatch.setattr(cc, "PREBUILT", folder)
+
+
+def test_without_a_compiler_the_wheels_object_is_taken(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """On any processor, and again from the cache; of other sources there is none."""
+    prebuild(tmp_path / "prebuilt", tmp_path / "portable", monkeypatch)
+    monkeypatch.setattr(cc, "processor", lambda: "another one")
+    monkeypatch.setenv("PATH", str(tmp_path / "nothing"))
+    assert 42 == answer(tmp_path / "cache")
+    (object_,) = (tmp_path / "cache").glob("*.so")
+    monkeypatch.setattr(cc, "PREBUILT", tmp_path / "gone")
+    assert 42 == answer(tmp_path / "cache")
+    assert [object_] == list((tmp_path / "cache").glob("*.so"))
+    with pytest.raises(BuildError, match="no C compiler: cc is not on PATH"):
+        answer(tmp_path / "cache", SOURCE + "/* another */\n")
+
+
+def test_with_a_compiler_the_object_is_made_for_this_processor(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also after one of the wheel was used."""
+    prebuild(tmp_path / "prebuilt", tmp_path / "portable", monkeypatch)
+    with monkeypatch.context() as without:
+        without.setenv("PATH", str(tmp_path / "nothing"))
+        theirs = recipe(tmp_path / "cache").path()
+    ours = recipe(tmp_path / "cache").path()
+    assert ours != theirs
+    assert 42 == answer(tmp_path / "cache")
+
+
+def test_a_missing_header_of_python_is_like_a_missing_compiler(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One line that names it; the wheel's object is taken if there is one."""
+    needing = replace(recipe(tmp_path / "cache"), python=tmp_path / "Python.h")
+    with pytest.raises(BuildError, match=r"Python\.h is missing \(Debian, Ubuntu: install python3-dev\)"):
+        needing.path()
+    prebuild(tmp_path / "prebuilt", tmp_path / "portable", monkeypatch)
+    assert 42 == needing.load().answer()
 
 
 def test_each_processor_has_its_own_object(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -82,6 +82,26 @@ def test_a_set_is_sound_whatever_the_umask(umask, monkeypatch, tmp_path):
     assert opened.is_intact("set")
 
 
+def test_a_set_of_the_wheel_comes_first(monkeypatch, tmp_path):
+    """It needs no cache; a set of other sources is none."""
+    monkeypatch.setenv("TAILRACE_CACHE", str(tmp_path / "cache"))
+    monkeypatch.delenv("TAILRACE_HOSTS", raising=False)
+    monkeypatch.setattr(compiled, "PREBUILT", tmp_path / "prebuilt")
+    prebuilt = compiled.folder(tmp_path / "prebuilt")
+    (tmp_path / "prebuilt" / "hosts-of-other-sources").mkdir(parents=True)
+    assert compiled.find() is None
+    prebuilt.mkdir()
+    assert compiled.find() == prebuilt
+    assert compiled.why_interpreted() == ""
+
+
+def test_without_a_compiler_the_line_says_how_to_get_one(monkeypatch, tmp_path):
+    monkeypatch.setenv("TAILRACE_CACHE", str(tmp_path))
+    monkeypatch.delenv("TAILRACE_HOSTS", raising=False)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    assert "install gcc and python3-dev (Debian, Ubuntu), then make setup" in compiled.why_interpreted()
+
+
 def test_why_nics_run_interpreted_is_told(monkeypatch, tmp_path):
     """In one line that says what compiles them, and whether they were; not where they are, or should not be."""
     monkeypatch.setenv("TAILRACE_CACHE", str(tmp_path))

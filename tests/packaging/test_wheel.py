@@ -21,6 +21,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+import tomli
 
 from tests.long import ALL
 
@@ -31,6 +32,8 @@ TAKEN = (
     "mininet",
     "p4src",
     "pyproject.toml",
+    "setup.py",
+    "scripts",
     "MANIFEST.in",
     "README.md",
     "LICENSE",
@@ -38,6 +41,7 @@ TAKEN = (
 LINKS = ("controller", "mininet", "p4src")
 NOBODY = 65534
 TIMEOUT_S = 600.0
+VERSION = "tailrace/version.txt"
 BUILD = "import sys, setuptools.build_meta as m; print(getattr(m, sys.argv[1])(sys.argv[2]))"
 PAPER = "flowcut_table3"
 """Of the papers' figures and tables the one that takes least."""
@@ -135,7 +139,8 @@ def make(what: str, source: Path, target: Path) -> Path:
 def content(wheel: Path) -> dict[str, bytes]:
     """Every file of a wheel, without those in which it speaks of itself."""
     with zipfile.ZipFile(wheel) as archive:
-        return {name: archive.read(name) for name in archive.namelist() if ".dist-info/" not in name}
+        names = {name for name in archive.namelist() if ".dist-info/" not in name}
+        return {name: archive.read(name) for name in names - {VERSION}}
 
 
 def ours() -> Mapping[str, bytes]:
@@ -145,7 +150,7 @@ def ours() -> Mapping[str, bytes]:
     return {
         path.relative_to(ROOT).as_posix(): path.read_bytes()
         for path in files
-        if "__pycache__" not in path.parts
+        if "__pycache__" not in path.parts and path != ROOT / VERSION
     }
 
 
@@ -155,6 +160,18 @@ def test_both_wheels_hold_the_package_and_nothing_else(built: Built) -> None:
     assert set(contents) == set(expected)
     assert contents == expected == content(built.direct)
     assert {"tailrace/p4src/build/ecmp.json", "tailrace/mininet/run_fabric.py"} <= set(contents)
+
+
+def test_the_version_is_in_sdists_and_wheels(built: Built, environment: Path) -> None:
+    """A tree without git has that of pyproject.toml; `tailrace --version` shows it."""
+    project = tomli.loads((ROOT / "pyproject.toml").read_text("utf-8"))
+    version = project["tool"]["setuptools_scm"]["fallback_version"]
+    assert built.sdist.name == f"tailrace-{version}.tar.gz"
+    assert built.wheel.name == built.direct.name == f"tailrace-{version}-py3-none-any.whl"
+    shown = subprocess.run(
+        [environment / "tailrace", "--version"], capture_output=True, text=True, check=True
+    )
+    assert shown.stdout == f"tailrace {version}\n"
 
 
 @pytest.fixture(scope="module")

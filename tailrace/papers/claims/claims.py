@@ -91,12 +91,16 @@ def _verdict(claim: Claim, values: Values, case: str, scale: str, of_seeds: OfSe
     return graded(claim, case, Estimate(ours, interval.low, interval.high), scale)
 
 
+def even_of(claim: Claim) -> float:
+    """The value, in the unit of a claim, at which two schemes are equal."""
+    return 1.0 if claim.unit == _RATIO else 0.0
+
+
 def graded(claim: Claim, case: str, ours: Estimate, scale: str) -> Verdict:
     """The verdict on a claim in a case, given the measured value `ours` of its expression."""
     unit = UNITS[claim.unit]
     ends = None if ours.ends is None else (ours.ends[0] * unit.factor, ours.ends[1] * unit.factor)
-    even = 1.0 if claim.unit == _RATIO else 0.0  # the value at which two schemes are equal
-    verdict = grade(claim.kind, claim.expectation, ours.value * unit.factor, ends, even)
+    verdict = grade(claim.kind, claim.expectation, ours.value * unit.factor, ends, even_of(claim))
     shown = unit.text(ours.value)
     if ends is not None and ends[0] < ends[1]:
         shown = f"{shown} ({unit.shown(ends[0])}..{unit.shown(ends[1])})"

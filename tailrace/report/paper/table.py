@@ -5,10 +5,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+import msgspec
+
 from tailrace.experiments.plan.seeds import seeds_text
 from tailrace.p4rt.values import ABSENT, Value
 from tailrace.papers.claims.kinds import FAIR, GOOD, GRADES
 from tailrace.papers.document import Cell, Document
+from tailrace.papers.model import figure_of, paper_of
+from tailrace.papers.quick import FAIL, KNOWN, PASS, Row
 from tailrace.results.metrics import metric
 from tailrace.results.units import UNITS
 from tailrace.tables.listing import Column, Listing
@@ -86,6 +90,18 @@ def claims_table(document: Document) -> Listing:
         for claim in document.claims
     )
     return Listing("claims", columns, rows)
+
+
+def quick_table(rows: Iterable[Row]) -> Listing:
+    """The table of quick verdicts; it names the paper only if there are several."""
+    rows = tuple(rows)
+    alone = len({paper_of(row.figure) for row in rows}) == 1
+    columns = (
+        Column("figure", key=True, grouped=True, show=figure_of if alone else None),
+        *(Column(name) for name in ("claim", "case", "paper", "ours")),
+        Column("result", styles={PASS: "green", FAIL: "red", KNOWN.partition(" ")[0]: "yellow"}),
+    )
+    return Listing("claims", columns, tuple(map(msgspec.structs.asdict, rows)))
 
 
 def claims_of(documents: Iterable[Document]) -> Listing:

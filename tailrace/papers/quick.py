@@ -1,0 +1,103 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Quick verdicts on the claims of a figure, from runs at the small scale.
+
+PASS: the claim holds. WARN: it is undecided, or the measured number differs in size only. FAIL: the
+measurement contradicts the claim.
+
+Small networks contradict some claims. quick.toml, which scripts/quick_reference.py writes, lists these FAILs
+and the CPU time of each figure's runs. Runs in virtual time repeat exactly, so any other FAIL comes from a
+change of the code.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import groupby
+from pathlib import Path
+from typing import Annotated
+
+import msgspec
+from msgspec import Meta
+
+from tailrace.papers.claims.claims import Verdict, even_of
+from tailrace.papers.claims.kinds import BEYOND, FAIR, GOOD, NOT_MEASURED
+from tailrace.papers.document import Document
+from tailrace.papers.model import Claim
+from tailrace.results.units import UNITS
+from tailrace.spec.schema import convert, read_toml
+
+SCALE = "small"
+SEEDS = (1, 2, 3)
+"""The fewest seeds with which rankings can be decided."""
+
+PASS, WARN, FAIL = "PASS", "WARN", "FAIL"
+KNOWN = "known FAIL"
+FILE = Path(__file__).with_name("quick.toml")
+
+
+class Reference(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """What is known of a figure.
+
+    cpu_s: CPU time in s of its runs with SEEDS
+    fails: the keys of the claims that FAIL, see `Row.key`
+    """
+
+    cpu_s: Annotated[float, Meta(ge=0)] = 0.0
+    fails: tuple[str, ...] = ()
+
+
+class Row(msgspec.Struct, frozen=True):
+    """A claim of a figure in a case, and its quick verdict; `ours` is the measured value as text."""
+
+    figure: str
+    claim: str
+    case: str
+    paper: str
+    ours: str
+    result: str
+
+    @property
+    def key(self) -> str:
+        """The claim and its case."""
+        return f"{self.claim} [{self.case}]" if self.case else self.claim
+
+
+def references() -> dict[str, Reference]:
+    """The references of all figures by name; raises FileError if the file is invalid."""
+    return {name: convert(values, Reference) for name, values in read_toml(FILE).items()}
+
+
+def result_of(claim: Claim, verdict: Verdict) -> str:
+    """PASS, WARN or FAIL."""
+    if verdict.verdict in GOOD:
+        return PASS
+    if verdict.verdict in (*FAIR, NOT_MEASURED):
+        return WARN
+    assert verdict.ours is not None, "it was measured"
+    times = claim.expectation.times(verdict.ours * UNITS[claim.unit].factor, even_of(claim))
+    return WARN if verdict.verdict == BEYOND and times > 0 else FAIL
+
+
+def rows_of(document: Document, claims: Sequence[Claim], known: Sequence[str]) -> list[Row]:
+    """A row for each claim of a figure in each case, in the order of the document."""
+    by_text = {(claim.kind, claim.text, claim.expect): claim for claim in claims}
+    rows = []
+    for each in document.claims:
+        result = result_of(by_text[each.kind, each.text, each.expect], each)
+        row = Row(document.name, each.text, each.case, each.paper, each.shown, result)
+        if result == FAIL and row.key in known:
+            row = msgspec.structs.replace(row, result=KNOWN)
+        rows.append(row)
+    return rows
+
+
+def joined(rows: Sequence[Row]) -> Iterator[Row]:
+    """The rows of a table: one for the cases of a claim with the same verdict."""
+    for _, group in groupby(rows, lambda row: (row.figure, row.claim, row.paper, row.result)):
+        same = list(group)
+        if len(same) == 1:
+            yield same[0]
+        else:
+            shown = {row.ours for row in same}
+            ours = shown.pop() if len(shown) == 1 else ""
+            yield msgspec.structs.replace(same[0], case=f"{len(same)} cases", ours=ours)
