@@ -41,7 +41,9 @@ def main() -> None:
             name, content = path.stem.rpartition("-")[0], cache.open_folder().content(path.name)
             assert content is not None
             (PREBUILT / f"{name}.so").write_bytes(content)
-    subprocess.run(["strip", "--strip-debug", *PREBUILT.rglob("*.so")], check=True)
+    # debugging information and build ids depend on the folder of the build
+    strip = ("strip", "--strip-debug", "--remove-section=.note.gnu.build-id")
+    subprocess.run([*strip, *PREBUILT.rglob("*.so")], check=True)
 
 
 if __name__ == "__main__":

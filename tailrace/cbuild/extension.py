@@ -37,6 +37,8 @@ def extension(
         # not Python's whole version: an extension runs on all releases with the same binary interface
         inputs=[*recipe.inputs, str(sysconfig.get_config_var("SOABI"))],
         include=(*include, python),
+        # as usual for extensions: the assertions in Python's headers would also contain paths of this machine
+        options=("-DNDEBUG",),
         python=python / "Python.h",
     )
     with recipe.opened() as (path, _):

@@ -60,8 +60,8 @@ def paper(args: Namespace) -> None:
         tailrace paper flowcut_fig8 --scale small
 
     With --quick, PASS: a claim holds; WARN: it is undecided, or a number differs in size only; FAIL: the
-    measurement contradicts it. Small networks contradict some claims: these are shown as `known FAIL`. The
-    exit status is 1 if another claim fails. Results are kept only with --out or --store.
+    measurement contradicts it; `known FAIL`: as before. The exit status is 1 if another claim fails. Results
+    are kept only with --out or --store.
 
         tailrace paper flowcut --quick
     """

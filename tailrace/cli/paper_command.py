@@ -137,9 +137,6 @@ def run_papers(args: Namespace) -> None:
 def quick_papers(args: Namespace) -> None:
     """Show PASS, WARN or FAIL for each claim of the figures and tables that a name selects.
 
-    Args:
-        args: the command line of cli.paper.
-
     Raises:
         SpecError: an invalid name, seed or output format, or an option that --quick does not take.
         RunError: runs failed, or a claim fails that is not known to.

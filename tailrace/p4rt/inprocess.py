@@ -102,5 +102,6 @@ class InProcess:
         try:
             self._switch.push(program)
         except P4RtError as error:
-            text = f"program {program.name} was refused: {error}"
+            # the cause says more, which is withheld from remote clients
+            text = f"program {program.name} was refused: {error.__cause__ or error}"
             raise RefusedError(self.name, text, error.code.name) from error

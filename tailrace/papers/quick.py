@@ -4,9 +4,9 @@
 PASS: the claim holds. WARN: it is undecided, or the measured number differs in size only. FAIL: the
 measurement contradicts the claim.
 
-Small networks contradict some claims. quick.toml, which scripts/quick_reference.py writes, lists these FAILs
-and the CPU time of each figure's runs. Runs in virtual time repeat exactly, so any other FAIL comes from a
-change of the code.
+Some claims FAIL in small networks, or at every scale. quick.toml lists these, and the CPU time of the runs of
+each figure; tests/papers/quick_reference.py writes it. Runs in virtual time repeat exactly: any other FAIL is
+caused by a change of the code.
 """
 
 from __future__ import annotations
@@ -36,11 +36,7 @@ FILE = Path(__file__).with_name("quick.toml")
 
 
 class Reference(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """What is known of a figure.
-
-    cpu_s: CPU time in s of its runs with SEEDS
-    fails: the keys of the claims that FAIL, see `Row.key`
-    """
+    """The CPU time in s of a figure's runs with SEEDS; the keys of the claims that FAIL, see `Row.key`."""
 
     cpu_s: Annotated[float, Meta(ge=0)] = 0.0
     fails: tuple[str, ...] = ()

@@ -11,13 +11,5 @@ from typing import Final
 _FILE: Final = Path(__file__).resolve().parents[1] / "version.txt"
 """Installing or building writes this file from the tags in git."""
 
-
-def _read() -> str:
-    try:
-        return _FILE.read_text("utf-8").strip()
-    except OSError:
-        return "unknown"
-
-
-VERSION: Final = _read()
+VERSION: Final = _FILE.read_text("utf-8").strip() if _FILE.exists() else "unknown"
 """Such as `0.1.0`, or `0.1.1.dev3+g0123456` three commits after it; `unknown`: never installed."""

@@ -7,6 +7,7 @@ What it depends on comes from the package index, as for every user.
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import signal
@@ -121,12 +122,13 @@ def built(folder: Path) -> Built:
     )
 
 
-def make(what: str, source: Path, target: Path) -> Path:
-    """What setuptools builds of a folder."""
+def make(what: str, source: Path, target: Path, **environment: str) -> Path:
+    """What setuptools builds of a folder, with additional variables of the environment."""
     target.mkdir()
     done = subprocess.run(
         [sys.executable, "-c", BUILD, what, str(target)],
         cwd=source,
+        env={**os.environ, **environment},
         capture_output=True,
         text=True,
         timeout=TIMEOUT_S,
@@ -177,13 +179,16 @@ def test_the_version_is_in_sdists_and_wheels(built: Built, environment: Path) ->
 @pytest.fixture(scope="module")
 def environment(folder: Path, built: Built) -> Path:
     """The programs of a new environment."""
-    subprocess.run([interpreter(), "-m", "venv", folder / "venv"], check=True, timeout=TIMEOUT_S)
-    pip = [str(folder / "venv/bin/python"), "-m", "pip", "--disable-pip-version-check", "install", "--quiet"]
-    done = subprocess.run(
-        [*pip, str(built.wheel)], capture_output=True, text=True, timeout=TIMEOUT_S, check=False
-    )
+    return install(built.wheel, folder / "venv", interpreter())
+
+
+def install(wheel: Path, venv: Path, python: str) -> Path:
+    """The programs of a new environment with a wheel."""
+    subprocess.run([python, "-m", "venv", venv], check=True, timeout=TIMEOUT_S)
+    pip = [str(venv / "bin" / "python"), "-m", "pip", "--disable-pip-version-check", "install", "--quiet"]
+    done = subprocess.run([*pip, str(wheel)], capture_output=True, text=True, timeout=TIMEOUT_S, check=False)
     assert done.returncode == 0, done.stderr
-    return folder / "venv" / "bin"
+    return venv / "bin"
 
 
 def interpreter() -> str:
@@ -263,3 +268,41 @@ def answers(port: int) -> bool:
     """Whether somebody listens."""
     with socket.socket() as client:
         return client.connect_ex(("127.0.0.1", port)) == 0
+
+
+SCHEMES = (
+    *("ecmp", "letflow:hf2t=99", "presto", "drill", "hermes", "spray", "spritz:variant=scout"),
+    *(f"flowcut:variant={variant}" for variant in ("full", "ingress", "nic")),
+    *(f"rlb:variant={variant}" for variant in ("presto", "letflow", "drill", "hermes")),
+)
+ON_DRAGONFLIES = ("ugal-l", "flowcut:path=ugal-l")
+"""Together with SCHEMES, every program of p4src."""
+
+
+@pytest.mark.long
+def test_a_wheel_with_compiled_code_needs_no_compiler(
+    folder: Path, built: Built, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Every program of p4src runs, with compiled NICs; a program of the user's is refused in one line."""
+    (unpacked,) = (folder / "unpacked").iterdir()
+    wheel = make("build_wheel", unpacked, folder / "binary", TAILRACE_BINARIES="1")
+    assert wheel.stem.endswith(f"-linux_{os.uname().machine}")
+    work = folder / "work-binary"
+    work.mkdir()
+    place = Place(install(wheel, folder / "venv-binary", sys.executable), work, None)
+    monkeypatch.setenv("PATH", str(place.bin))
+    short = ("--target", "virtual", "--workload", "permutation:size=4KiB", "--out", "run")
+    for topology, schemes in (("leaf-spine", SCHEMES), ("dragonfly:p=1,a=2,h=1", ON_DRAGONFLIES)):
+        for scheme in schemes:
+            place.run("tailrace", "run", "--scheme", scheme, "--topology", topology, *short)
+            summary = json.loads((work / "run" / "summary.json").read_text("utf-8"))
+            assert summary["nics"] == "compiled"
+    place.run("tailrace", "trace", "--run", "run", "--flow", "1", "--psn", "1")
+    program = str(ROOT / "tests" / "programs" / "build" / "action_profiles.json")
+    ping = ("--target", "virtual", "--topology", "leaf-spine", "--workload", "ping")
+    for command in (("tailrace_switch_grpc", program), ("tailrace", "run", "--program", program, *ping)):
+        process = place.start(*command)
+        _, err = process.communicate(timeout=TIMEOUT_S)
+        assert process.returncode in (1, 2)
+        (line,) = (each for each in err.splitlines() if each.startswith(f"{command[0]}: "))
+        assert line.endswith("no C compiler: cc is not on PATH (Debian, Ubuntu: install gcc and libc6-dev)")

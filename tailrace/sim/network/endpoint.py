@@ -42,7 +42,7 @@ PreparedCache = MutableMapping[bytes | P4Program, Prepared]
 @functools.lru_cache(maxsize=64)
 def compiled(bmv2_json: bytes) -> SwitchProgram:
     """A program from its BMv2 JSON; cached, so a process compiles it once."""
-    return load_program(bmv2_json)
+    return load_program(bmv2_json, source="")
 
 
 class BatchError(P4RtError):

@@ -2,7 +2,7 @@
 """Writes tailrace/papers/quick.toml from results at the small scale, with the seeds of --quick.
 
     tailrace paper all --scale small --seed 1..3 --workers 2 --out OUT
-    .venv/bin/python scripts/quick_reference.py OUT
+    .venv/bin/python -m tests.papers.quick_reference OUT
 
 Figures without results in OUT keep their entries.
 """
@@ -35,9 +35,7 @@ def main(out: Path) -> None:
         path = out / quick.SCALE / name / RESULT
         if path.exists():
             entries[name] = entry_of(name, path)
-    lines = [
-        "# Written by scripts/quick_reference.py: CPU time in s, and claims that small networks contradict"
-    ]
+    lines = ["# Written by tests/papers/quick_reference.py: CPU time of the runs in s, and claims that FAIL"]
     for name, entry in entries.items():
         lines += ["", f"[{name}]", f"cpu_s = {entry.cpu_s}"]
         if entry.fails:
