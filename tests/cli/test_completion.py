@@ -72,7 +72,10 @@ OPTIONS = {
         *("--set", "--scheme", "--scale", "--workers", "--cluster", "--again", "--out", "--store"),
         *(*EXPERIMENT, *VIEW),
     },
-    "paper": {"--scale", "--seed", "--workers", "--cluster", "--again", "--out", "--page", "--store", *VIEW},
+    "paper": {
+        *("--scale", "--quick", "--seed", "--workers", "--cluster", "--again", "--out", "--page", "--store"),
+        *VIEW,
+    },
     "results": {"--over-seeds", "--store", "--where", *VIEW},
     "plot": {"--format", "--width", "--height", "--log", "--no-log", "--labels", "--out"},
     "report": {"--out", "--title"},
