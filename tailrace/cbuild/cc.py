@@ -282,7 +282,7 @@ class Recipe(msgspec.Struct, frozen=True):
             made = scratch / "made.so"
             try:
                 if cc is None:
-                    shutil.copy(prebuilt, made)
+                    shutil.copyfile(prebuilt, made)
                 else:
                     self._compile(cc, folder, scratch, made)
             except OSError as error:
