@@ -165,7 +165,7 @@ def quick_papers(args: Namespace) -> None:
                 name, file, grid, quick.SCALE, out, where, display, again=args.again, store=store
             )
             rows += quick.rows_of(document, file.claims(quick.SCALE), known[name].fails)
-            failed += [f"{name}: {text}" for text in document.failed]
+            failed += [f"{name}: {text}" for text in document.failed if text not in known[name].fails]
     show(quick_table(quick.joined(rows) if view.format in TABLES else rows), view, _QUICK_COLUMNS)
     counts = Counter(row.result for row in rows)
     display.say(

@@ -22,7 +22,7 @@ from msgspec import Meta
 from tailrace.papers.claims.claims import Verdict, even_of
 from tailrace.papers.claims.kinds import BEYOND, FAIR, GOOD, NOT_MEASURED
 from tailrace.papers.document import Document
-from tailrace.papers.model import Claim
+from tailrace.papers.model import Claim, figure_of, paper_of
 from tailrace.results.units import UNITS
 from tailrace.spec.schema import convert, read_toml
 
@@ -36,7 +36,9 @@ FILE = Path(__file__).with_name("quick.toml")
 
 
 class Reference(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """The CPU time in s of a figure's runs with SEEDS; the keys of the claims that FAIL, see `Row.key`."""
+    """The CPU time in s of a figure's runs with SEEDS; the keys (`Row.key`) of claims that FAIL, and runs in
+    which flows do not finish, as `Document.failed` names them.
+    """
 
     cpu_s: Annotated[float, Meta(ge=0)] = 0.0
     fails: tuple[str, ...] = ()
@@ -88,12 +90,10 @@ def rows_of(document: Document, claims: Sequence[Claim], known: Sequence[str]) -
 
 
 def joined(rows: Sequence[Row]) -> Iterator[Row]:
-    """The rows of a table: one for the cases of a claim with the same verdict."""
+    """The rows of a table: one for all cases of a claim with the same verdict; one paper is not named."""
+    shorten = figure_of if len({paper_of(row.figure) for row in rows}) == 1 else str
     for _, group in groupby(rows, lambda row: (row.figure, row.claim, row.paper, row.result)):
         same = list(group)
-        if len(same) == 1:
-            yield same[0]
-        else:
-            shown = {row.ours for row in same}
-            ours = shown.pop() if len(shown) == 1 else ""
-            yield msgspec.structs.replace(same[0], case=f"{len(same)} cases", ours=ours)
+        case = same[0].case if len(same) == 1 else f"{len(same)} cases"
+        ours = same[0].ours if len({row.ours for row in same}) == 1 else ""
+        yield msgspec.structs.replace(same[0], figure=shorten(same[0].figure), case=case, ours=ours)

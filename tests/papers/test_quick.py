@@ -74,7 +74,8 @@ def test_the_reference_has_every_figure_and_claims_that_exist() -> None:
     ):
         assert bool(reference.cpu_s) == bool(grid.tasks), name
         texts = {claim.text for claim in file.claims(quick.SCALE)}
-        assert all(key in texts or key.rpartition(" [")[0] in texts for key in reference.fails), name
+        claims = [key for key in reference.fails if not key.endswith(" flows did not finish")]
+        assert all(key in texts or key.rpartition(" [")[0] in texts for key in claims), name
 
 
 @pytest.fixture

@@ -11,7 +11,6 @@ from tailrace.experiments.plan.seeds import seeds_text
 from tailrace.p4rt.values import ABSENT, Value
 from tailrace.papers.claims.kinds import FAIR, GOOD, GRADES
 from tailrace.papers.document import Cell, Document
-from tailrace.papers.model import figure_of, paper_of
 from tailrace.papers.quick import FAIL, KNOWN, PASS, Row
 from tailrace.results.metrics import metric
 from tailrace.results.units import UNITS
@@ -93,11 +92,9 @@ def claims_table(document: Document) -> Listing:
 
 
 def quick_table(rows: Iterable[Row]) -> Listing:
-    """The table of quick verdicts; it names the paper only if there are several."""
-    rows = tuple(rows)
-    alone = len({paper_of(row.figure) for row in rows}) == 1
+    """The table of quick verdicts."""
     columns = (
-        Column("figure", key=True, grouped=True, show=figure_of if alone else None),
+        Column("figure", key=True, grouped=True),
         *(Column(name) for name in ("claim", "case", "paper", "ours")),
         Column("result", styles={PASS: "green", FAIL: "red", KNOWN.partition(" ")[0]: "yellow"}),
     )
