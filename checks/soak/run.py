@@ -40,7 +40,8 @@ from tailrace.sim.network import Network
 from tailrace.sim.run import VirtualBackend
 from tailrace.study.run import run as run_plan
 from tailrace.topology import next_hops
-from tailrace.topology.kinds import LEAF_SPINE, TREES
+from tailrace.topology.kinds import LEAF_SPINE
+from tailrace.topology.paths.shapes import shape_of
 
 SETTLE_ROUNDS = 400
 """Rounds of link probes, after all traffic and all faults, within which controllers must repair everything:
@@ -195,7 +196,7 @@ def _cut_off(result: Result, scenario: Scenario) -> bool:
     dead = dead_for_ever(job)
     # Spritz's schemes: their paths are those of the network without failures
     fixed = isinstance(job.scheme, ResolvedBounded) and job.scheme.mode != MINIMAL_MODE
-    if dead and (job.switches.channels > 0 or (fixed and job.topology.kind in TREES)):
+    if dead and (job.switches.channels > 0 or (fixed and not shape_of(job.topology).detours)):
         return True
     hops = next_hops(job.topology, dead)
     leaves = {host.name: host.switch for host in job.topology.hosts}

@@ -19,11 +19,11 @@ from tailrace.report.figures import plot
 from tailrace.report.figures.kind import kind
 from tailrace.report.figures.plot import NATURAL, Look
 from tailrace.results.results import Results
-from tailrace.results.sampled import links_to_hosts
 from tailrace.results.summary import Summary
 from tailrace.sim.link_faults import LinkDown, LinkSlow
 from tailrace.spec import SpecError
 from tailrace.topology import Topology
+from tailrace.topology.paths.shortest import has_tiers, links_to_hosts
 
 MOST_HOSTS = 64
 """Maximum number of hosts that are drawn; more hosts would merge into a black line."""
@@ -67,7 +67,7 @@ def topology_figure(
     """
     faulty_links = set(faulty)
     levels = links_to_hosts(topology)
-    ring = any(abs(levels[link.a] - levels[link.b]) != 1 for link in topology.links)
+    ring = not has_tiers(topology)
     positions = _ring(topology) if ring else _layers(topology, levels)
     with_hosts = len(topology.hosts) <= MOST_HOSTS
     if with_hosts:

@@ -23,7 +23,6 @@ from __future__ import annotations
 
 import itertools
 from bisect import bisect_right
-from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
 
 import msgspec
@@ -35,6 +34,7 @@ from tailrace.sim.timelines import Timelines
 from tailrace.spec.constants import NS_BITS, NS_PER_S
 from tailrace.tables.arrow import rows_of, values_of
 from tailrace.topology import Topology
+from tailrace.topology.paths.shortest import links_to_hosts
 
 HOST = "host"
 """The value of Peer.kind for hosts."""
@@ -188,19 +188,6 @@ def uplinks(topology: Topology) -> Iterator[list[tuple[str, int]]]:
             for number, peer in topology.ports_of(switch.name).items()
             if peer.kind != HOST and distances[peer.name] >= distances[switch.name]
         ]
-
-
-def links_to_hosts(topology: Topology) -> dict[str, int]:
-    """The distance in links of each switch from the nearest switch that has hosts."""
-    distances = dict.fromkeys(topology.leaves, 0)
-    waiting = deque(distances)
-    while waiting:
-        name = waiting.popleft()
-        for peer in topology.ports_of(name).values():
-            if peer.kind != HOST and peer.name not in distances:
-                distances[peer.name] = distances[name] + 1
-                waiting.append(peer.name)
-    return distances
 
 
 def queue_lengths(series: Series) -> list[int]:

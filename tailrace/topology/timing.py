@@ -20,12 +20,10 @@ All are derived from the links' rates and delays, so they scale with the topolog
 
 from __future__ import annotations
 
-from collections import Counter
-
 from tailrace.spec.constants import NS_BITS, PS_BITS, PS_PER_NS
-from tailrace.topology.kinds import SLIM_FLY, TREES, check_kind
 from tailrace.topology.model import Topology
 from tailrace.topology.paths.segments import link_ps
+from tailrace.topology.paths.shapes import Longest, shape_of
 from tailrace.topology.paths.shortest import max_switches_on_path
 
 FRAME_OVERHEAD_BYTES = 100
@@ -36,9 +34,6 @@ FULL_FRAME_BYTES = 1500 + FRAME_OVERHEAD_BYTES
 
 ACK_BYTES = 64
 """Size of an ACK: the headers of Spritz, Table II."""
-
-_Links = tuple[int, int]
-"""Numbers of local links (within a group) and global links (between groups) of a path."""
 
 
 def full_frame_bytes(mtu_bytes: int | None) -> int:
@@ -120,70 +115,27 @@ def bdp_bytes(topology: Topology, frame_bytes: int) -> int:
     return -(-fastest_bps * base_rtt_ns(topology, frame_bytes) // NS_BITS)
 
 
-def max_links_on_path(topology: Topology) -> tuple[_Links, _Links]:
-    """The numbers of local and global links of the longest bounded path, and of the longest minimal one.
-
-    Raises:
-        SpecError: the topology has no such paths.
-    """
-    check_kind(topology)
-    if topology.kind in TREES:
-        # up and down: through one switch of the pod, or through two aggregation switches and a core
-        links = max_switches_on_path(topology) - 1
-        up_and_down = (min(2, links), max(0, links - 2))
-        return up_and_down, up_and_down
-    if topology.kind == SLIM_FLY:
-        # its paths may have any mix of local and global links: the longest has only the slower kind
-        local_ns, global_ns = _delays_ns(topology)
-        return ((0, 4), (0, 2)) if global_ns >= local_ns else ((4, 0), (2, 0))
-    members = Counter(switch.group for switch in topology.switches)
-    within = int(max(members.values()) > 1)
-    if len(members) == 1:
-        return (min(2, len(topology.switches) - 1), 0), (within, 0)
-    minimal = (2 * within, 1)
-    return ((3 * within, 2) if len(members) > 2 else minimal), minimal
-
-
-def _delays_ns(topology: Topology) -> tuple[int, int]:
-    """The longest propagation delay of a local link, and of a global one; 0 if there is none."""
-    longest = {True: 0, False: 0}
-    group = {switch.name: switch.group for switch in topology.switches}
-    for link in topology.links:
-        is_local = group[link.a] == group[link.b]
-        longest[is_local] = max(longest[is_local], link.delay_ns)
-    return longest[True], longest[False]
-
-
-def _one_way_ps(topology: Topology, links: _Links, size_bytes: int) -> int:
+def _one_way_ps(topology: Topology, path: Longest, size_bytes: int) -> int:
     """The time of a packet from host to host on a path whose links all have the lowest rate."""
-    local_ns, global_ns = _delays_ns(topology)
     rate_bps = slowest_bps(topology)
     host_ns = max(host.delay_ns for host in topology.hosts)
     return (
-        links[0] * link_ps(local_ns, rate_bps, size_bytes)
-        + links[1] * link_ps(global_ns, rate_bps, size_bytes)
+        path.delay_ns * PS_PER_NS
+        + path.links * link_ps(0, rate_bps, size_bytes)
         + 2 * link_ps(host_ns, rate_bps, size_bytes)
-        + (sum(links) + 1) * topology.latency_ns * PS_PER_NS
+        + (path.links + 1) * topology.latency_ns * PS_PER_NS
     )
 
 
 def max_rtt_ns(topology: Topology, frame_bytes: int) -> int:
-    """The longest RTT for frames of this size, rounded up: see the docstring of this module.
-
-    Raises:
-        SpecError: the topology has no such paths.
-    """
-    forward, back = max_links_on_path(topology)
-    data_ps = _one_way_ps(topology, forward, frame_bytes)
-    return -(-(data_ps + _one_way_ps(topology, back, ACK_BYTES)) // PS_PER_NS)
+    """The longest RTT for frames of this size, rounded up: see the docstring of this module."""
+    shape = shape_of(topology)
+    data_ps = _one_way_ps(topology, shape.longest, frame_bytes)
+    return -(-(data_ps + _one_way_ps(topology, shape.minimal, ACK_BYTES)) // PS_PER_NS)
 
 
 def max_bdp_bytes(topology: Topology, frame_bytes: int) -> int:
-    """The longest BDP for frames of this size, rounded up to whole frames: see the docstring of this module.
-
-    Raises:
-        SpecError: the topology has no such paths.
-    """
+    """The longest BDP for frames of this size, rounded up to whole frames: see the module's docstring."""
     fastest_bps = max(host.rate_bps for host in topology.hosts)
     rtt_ps = max_rtt_ns(topology, frame_bytes) * PS_PER_NS
     return -(-fastest_bps * rtt_ps // (PS_BITS * frame_bytes)) * frame_bytes

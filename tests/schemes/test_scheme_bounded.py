@@ -3,8 +3,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 
 from tailrace.schemes.base import resolve
@@ -21,12 +19,12 @@ from tailrace.schemes.spritz.declaration import (
     SpritzConfig,
 )
 from tailrace.topology import parse_topology
+from tailrace.topology.paths.shapes import Longest, shape_of
 from tailrace.topology.timing import (
     FULL_FRAME_BYTES,
     base_rtt_ns,
     bdp_bytes,
     max_bdp_bytes,
-    max_links_on_path,
     max_rtt_ns,
     propagation_ns,
 )
@@ -35,7 +33,6 @@ TABLE_2 = "rate=400Gbps,local=25ns,global=500ns,host=25ns,latency=500ns"
 DRAGONFLY = parse_topology(f"dragonfly:p=4,a=8,h=4,{TABLE_2}")
 SLIM_FLY = parse_topology(f"slim-fly:p=7,q=9,{TABLE_2}")
 FRAME = 4160
-IRREGULAR = str(Path(__file__).parents[1] / "flowcut" / "irregular.json")
 
 
 def resolved(words: str, topology=DRAGONFLY) -> Resolved:
@@ -131,16 +128,17 @@ def test_longest_rtt() -> None:
     there = 3 * 25 + 2 * 500 + 2 * 25 + 6 * 500 + 7 * 83.2
     back = 2 * 25 + 500 + 2 * 25 + 4 * 500 + 5 * 1.28
     assert round(there + back + 0.5) == max_rtt_ns(DRAGONFLY, FRAME)
-    assert ((3, 2), (2, 1)) == max_links_on_path(DRAGONFLY)
-    assert ((0, 4), (0, 2)) == max_links_on_path(SLIM_FLY)
     expected = {
-        "dragonfly:p=1,a=4,h=1,groups=2": ((2, 1), (2, 1)), "dragonfly:p=1,a=4,h=1,groups=1": ((2, 0), (1, 0)),
-        "dragonfly:p=1,a=2,h=1,groups=1": ((1, 0), (1, 0)), "dragonfly:p=1,a=1,h=1,groups=1": ((0, 0), (0, 0)),
-        "dragonfly:p=1,a=1,h=2": ((0, 2), (0, 1)), "slim-fly:q=3,local=2us,global=1us": ((4, 0), (2, 0)),
-        "leaf-spine:leaves=2": ((2, 0), (2, 0)), "leaf-spine:leaves=1": ((0, 0), (0, 0)),
-        "fat-tree:k=4": ((2, 2), (2, 2)),
+        f"dragonfly:p=4,a=8,h=4,{TABLE_2}": ((5, 1_075), (3, 550)), f"slim-fly:p=7,q=9,{TABLE_2}": ((4, 2_000), (2, 1_000)),
+        "dragonfly:p=1,a=4,h=1,groups=2": ((3, 3_000), (3, 3_000)), "dragonfly:p=1,a=4,h=1,groups=1": ((2, 2_000), (1, 1_000)),
+        "dragonfly:p=1,a=2,h=1,groups=1": ((1, 1_000), (1, 1_000)), "dragonfly:p=1,a=1,h=1,groups=1": ((0, 0), (0, 0)),
+        "dragonfly:p=1,a=1,h=2": ((2, 2_000), (1, 1_000)), "slim-fly:q=3,local=2us,global=1us": ((4, 8_000), (2, 4_000)),
+        "leaf-spine:leaves=2": ((2, 2_000), (2, 2_000)), "leaf-spine:leaves=1": ((0, 0), (0, 0)),
+        "fat-tree:k=4": ((4, 4_000), (4, 4_000)),
     }  # fmt: skip
-    assert expected == {words: max_links_on_path(parse_topology(words)) for words in expected}
+    for words, (longest, minimal) in expected.items():
+        shape = shape_of(parse_topology(words))
+        assert (Longest(*longest), Longest(*minimal)) == (shape.longest, shape.minimal)
 
 
 def test_larger_frames_take_longer() -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 from collections import Counter
 from fractions import Fraction
-from pathlib import Path
 
 import pytest
 
@@ -20,7 +19,6 @@ from tailrace.topology import parse_topology
 TABLE_2 = "rate=400Gbps,local=25ns,global=500ns,host=25ns"
 DRAGONFLY = parse_topology(f"dragonfly:p=4,a=8,h=4,{TABLE_2}")
 FIRST, LAST = DRAGONFLY.hosts[0], DRAGONFLY.hosts[-1]
-IRREGULAR = str(Path(__file__).parents[1] / "flowcut" / "irregular.json")
 
 
 def of(words: str) -> EndpointPaths:

@@ -26,8 +26,8 @@ from tailrace.schemes.resolved import DragonflyPaths, EntryPlan, Resolved
 from tailrace.schemes.watch import LinkEnd
 from tailrace.topology import Topology
 from tailrace.topology.paths.dragonfly import MinimalRoutes
+from tailrace.topology.paths.shapes import shape_of
 from tailrace.topology.paths.shortest import Down
-from tailrace.topology.timing import max_links_on_path
 
 PROGRAM = "dragonfly"
 
@@ -43,12 +43,10 @@ class MayDetour(Resolved, frozen=True, kw_only=True):
     """A scheme that chooses among the paths of a Dragonfly if its `dragonfly_paths` is set."""
 
     def channels(self, topology: Topology) -> int:
-        paths = self.dragonfly_paths
+        paths, shape = self.dragonfly_paths, shape_of(topology)
         if paths is None:
             return 0
-        # each is a pair: links within groups, links between groups
-        longest, minimal = max_links_on_path(topology)
-        return sum(minimal if paths.rule == MINIMAL else longest)
+        return (shape.minimal if paths.rule == MINIMAL else shape.longest).links
 
     def plans(
         self,

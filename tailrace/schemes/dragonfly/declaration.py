@@ -8,7 +8,7 @@ hop     `spritz` (spritz.bounded): every switch draws a hop, on loop-free paths 
 
 Defaults of keys:
 
-draw    hop in a Slim Fly, else group
+draw    hop in a Slim Fly and in other graphs without tiers, else group
 gap     one base RTT; used with per=flowlet only
 """
 
@@ -27,7 +27,8 @@ from tailrace.schemes.spritz.app import MINIMAL_MODE, RANDOM, UGAL_L_MODE
 from tailrace.schemes.spritz.bounded import SPRITZ_PROGRAM_KEYS, BoundedConfig
 from tailrace.spec import Spec, keys
 from tailrace.topology import Topology
-from tailrace.topology.kinds import SLIM_FLY
+from tailrace.topology.kinds import DRAGONFLY
+from tailrace.topology.paths.shapes import shape_of
 from tailrace.topology.timing import base_rtt_ns
 
 GROUP, HOP = DRAWS = ("group", "hop")
@@ -66,7 +67,9 @@ class RoutedConfig(BoundedConfig, frozen=True, kw_only=True):
         return self.draw == HOP
 
     def runs_spritz_on(self, topology: Topology) -> bool:
-        return self.draw == HOP or (self.draw is None and topology.kind == SLIM_FLY)
+        if self.draw is None:
+            return topology.kind != DRAGONFLY and shape_of(topology).detours
+        return self.draw == HOP
 
     def checked(self, spec: Spec) -> RoutedConfig:
         # refuse(keys, option) raises an error if one of the keys is given: they need the option, which is
@@ -108,7 +111,7 @@ class MinimalConfig(RoutedConfig, frozen=True, kw_only=True):
 
 @scheme
 class ValiantConfig(RoutedConfig, frozen=True, kw_only=True):
-    """Every packet takes a path through a random third group, or in a Slim Fly through a random switch."""
+    """Every packet takes a path through a random third group, or in other graphs through a random switch."""
 
     name: ClassVar[str] = "valiant"
     title: ClassVar[str] = "Valiant"

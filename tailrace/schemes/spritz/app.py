@@ -28,7 +28,6 @@ from tailrace.schemes.blocks.entries import (
     routes,
 )
 from tailrace.schemes.resolved import EntryPlan
-from tailrace.topology.kinds import SLIM_FLY
 from tailrace.topology.paths.bounded import BoundedPaths
 
 PROGRAM = "spritz"
@@ -121,8 +120,7 @@ def _lists(plan: BoundedPlan) -> Iterator[_List]:
     """The lists of a switch. An empty list gets no entry, so that packets use the default table."""
     tables = plan.paths.ports(plan.switch.name)
     yield _List(FIRST_FAR, "FIRST", False, tables.first_far)
-    if plan.topology.kind != SLIM_FLY:  # a Slim Fly has no groups
-        yield _List(FIRST_NEAR, "FIRST", True, tables.first_near)
+    yield _List(FIRST_NEAR, "FIRST", True, tables.first_near)
     yield _List(SECOND, "SECOND", False, tables.second)
 
 

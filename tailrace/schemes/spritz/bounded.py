@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Base of the schemes whose switches run the program `spritz`: packets take bounded simple paths (loop-free
-paths of bounded length) of a Dragonfly or Slim Fly.
+paths of bounded length; topology.paths.shapes).
 
 NICs choose a path by its entropy value, EV (Spritz §III, §IV and the baselines of §V-A), or switches draw it
 hop by hop. Packets take paths of many lengths and queues are bounded, so defaults follow from the longest
@@ -22,6 +22,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator
 from typing import Annotated, Any, ClassVar
 
+from tailrace.codec.numbers import TTL
 from tailrace.hosts.options.nic import STEERABLE, DctcpConfig, NicConfig, SteeringConfig
 from tailrace.hosts.options.transports import LOSS, PATH
 from tailrace.p4rt.entities import P4Entity
@@ -32,24 +33,18 @@ from tailrace.schemes.blocks.channels import MOST_CHANNELS
 from tailrace.schemes.blocks.groups import plan_groups
 from tailrace.schemes.errors import IntentError
 from tailrace.schemes.resolved import EntryPlan, Resolved, SchemeContext, dead_ports, mtu_of
-from tailrace.schemes.spritz.app import CLASS, MINIMAL_MODE, PROGRAM, BoundedPlan, entities
+from tailrace.schemes.spritz.app import CLASS, MINIMAL_MODE, PROGRAM, STEERED, BoundedPlan, entities
 from tailrace.schemes.spritz.endpoints import UNIFORM, EndpointPaths
 from tailrace.schemes.watch import LinkEnd
 from tailrace.spec import SpecError, keys
 from tailrace.spec.constants import NS_BITS
 from tailrace.topology import Topology
-from tailrace.topology.kinds import TREES, check_kind
 from tailrace.topology.paths.bounded import BoundedPaths
 from tailrace.topology.paths.default_routes import minimal_next_hops
 from tailrace.topology.paths.segments import PATH_FRAME_BYTES
+from tailrace.topology.paths.shapes import shape_of
 from tailrace.topology.paths.shortest import Down
-from tailrace.topology.timing import (
-    ACK_BYTES,
-    max_bdp_bytes,
-    max_links_on_path,
-    max_rtt_ns,
-    slowest_bps,
-)
+from tailrace.topology.timing import ACK_BYTES, max_bdp_bytes, max_rtt_ns, slowest_bps
 
 ALGORITHMS = ("scout", "spray", "ops", "ecmp", "flicr")
 """Algorithms by which NICs choose among paths: the two variants of Spritz, oblivious packet spraying (OPS), a
@@ -135,11 +130,16 @@ class BoundedConfig(SchemeConfig, frozen=True, kw_only=True):
         return PATH_FRAME_BYTES if context.mtu_bytes is None else context.mtu_bytes + FRAME_HEADER_BYTES
 
     def check_on(self, topology: Topology) -> None:
-        """Raises IntentError if the topology has no bounded simple paths."""
+        """Raises IntentError if EVs cannot name the topology's paths, or if the TTL is too small for them."""
         try:
-            check_kind(topology)
+            links = BoundedPaths(topology).max_links
         except SpecError as error:
             raise IntentError(f"scheme {self.name}: {error}") from None
+        if links > TTL - 2:  # the last switch, too, needs a TTL above 1
+            raise IntentError(
+                f"scheme {self.name}: topology {topology.spec}: paths have up to {links} links between"
+                f" switches, and a packet's TTL allows {TTL - 2}"
+            )
 
     def resolve_on_spritz(
         self,
@@ -151,7 +151,7 @@ class BoundedConfig(SchemeConfig, frozen=True, kw_only=True):
         """The scheme resolved for the program `spritz`; `more` has `mode` and further fields.
 
         Raises:
-            IntentError: the topology has no bounded simple paths.
+            IntentError: see `check_on`.
         """
         self.check_on(topology)
         frame = self.full_frame_bytes(context)
@@ -201,13 +201,13 @@ class ResolvedBounded(Resolved, frozen=True, kw_only=True):
         return self.trim
 
     def channels(self, topology: Topology) -> int:
-        if topology.kind in TREES:
+        shape = shape_of(topology)
+        if not shape.cyclic_links:
             return 0
-        if self.repair:
-            return MOST_CHANNELS
-        # each is a pair: links within groups, links between groups
-        longest, minimal = max_links_on_path(topology)
-        return sum(minimal if self.mode == MINIMAL_MODE else longest)
+        # NICs keep to the paths of their lists; switches may draw others
+        path = {MINIMAL_MODE: shape.minimal, STEERED: shape.longest}.get(self.mode)
+        links = shape.cyclic_links if path is None else path.links
+        return max(links, MOST_CHANNELS) if self.repair else links
 
     def plans(
         self,
@@ -238,7 +238,7 @@ class ResolvedBounded(Resolved, frozen=True, kw_only=True):
     def nic(self, topology: Topology, context: SchemeContext, scale: float) -> NicConfig:  # noqa: ARG002
         rtt_ns = max_rtt_ns(topology, self.frame_bytes)
         rate_bps = slowest_bps(topology)
-        switches = sum(max_links_on_path(topology)[0]) + 1  # [0]: of the longest path
+        switches = shape_of(topology).longest.links + 1
         # bytes * NS_BITS / (bits/s) is a time in ns
         queueing_ns = switches * self.queue_limit_bytes * NS_BITS // rate_bps
         return NicConfig(

@@ -30,6 +30,7 @@ _NO_PATH = PathList((1,), (0,), (1.0,))
 """The list between hosts of the same switch, where the EV is ignored."""
 
 _LISTS_CACHED = 1 << 15
+_EVS_CACHED = 1 << 24
 _CLASSES = {MINIMAL: "MINIMAL", NON_MINIMAL: "NONMINIMAL"}
 """For each class of paths, the member of VlanId_t in the P4 source."""
 
@@ -65,7 +66,7 @@ class EndpointPaths:
         self._coarse, self._most, self._seed = coarse, most, seed
         vid = programs.load(PROGRAM).enum if coarse else None
         self._vids = {} if vid is None else {name: vid("VlanId_t", key) for name, key in _CLASSES.items()}
-        self._lists = lru_cache(_LISTS_CACHED)(self._make)
+        self._lists = lru_cache(min(_LISTS_CACHED, _EVS_CACHED // paths.most_evs))(self._make)
 
     def of(self, source_ip: str, target_ip: str, /) -> PathList:
         """The list from host to host: minimal paths first, then in order of latency, links and EV.

@@ -23,9 +23,6 @@ FIRST, SECOND = ROLES = ("FIRST", "SECOND")
 ALL = "ALL"
 """Members of the P4 source's Role_t and PathClass_t."""
 
-MOST_SWITCHES = 16
-"""Limit of a path's switches: no path without a loop is longer, even around failures."""
-
 TABLES = ("port_role", "ipv4_routes", "second_role", "path_lists", "path_slots", "destinations")
 """The tables whose entries decide the path."""
 
@@ -141,7 +138,8 @@ class EvWalker:
         switches, ports = [src.switch], list[int]()
         in_port = src.port
         source, destination = self._addresses[src.name], self._addresses[dst.name]
-        while len(switches) <= MOST_SWITCHES:
+        # a packet may come back to its first two switches once, then it takes a path without a loop
+        while len(switches) <= len(self._peers) + 2:
             switch = switches[-1]
             port = self._tables_of(switch).port(in_port, source, destination, ev)
             peer = None if port is None else self._peers[switch].get(port)

@@ -2,61 +2,35 @@
 """The size of an endpoint's table of EV lists (Spritz §III-C, Fig. 3), computed without listing paths.
 
 A list has an entropy value (EV) for each bounded simple path (loop-free and of bounded length, bounded.py) to
-one switch. Paths are only counted. In a Dragonfly their number follows from the links that leave a group. In
-a Slim Fly it is counted from one router of each of the two kinds (0, x, y) and (1, m, c), as all routers of a
-kind are equivalent: adding t to x and subtracting m*t from c is an automorphism of the graph, and so is
-adding t to y and to c. So any (0, x, y) can be mapped to any other, and likewise any (1, m, c).
+one switch. In a Dragonfly and with tiers, each EV that a source can use has a path. In a Slim Fly paths are
+counted from one router of each of the two kinds (0, x, y) and (1, m, c), as all routers of a kind are
+equivalent: adding t to x and subtracting m*t from c is an automorphism of the graph, and so is adding t to y
+and to c. So any (0, x, y) can be mapped to any other, and likewise any (1, m, c).
 """
 
 from __future__ import annotations
 
-from collections import Counter
-
-from tailrace.topology.kinds import SLIM_FLY, TREES, check_kind
+from tailrace.topology.kinds import SLIM_FLY
 from tailrace.topology.model import Topology
+from tailrace.topology.paths.shapes import shape_of
 
 ENTRY_BYTES = 3
 """Size of an entry: an EV and a byte of metadata (Spritz §III-C)."""
 
 
 def max_list_length(topology: Topology) -> int:
-    """The most bounded simple paths of any pair of switches with hosts.
-
-    Raises:
-        SpecError: the topology has no such paths.
+    """The most bounded simple paths of any pair of switches with hosts; in irregular networks, and in graphs
+    other than a Slim Fly, an upper bound.
     """
-    check_kind(topology)
     if topology.kind == SLIM_FLY:
         return _max_length_of_slim_fly(topology)
-    if topology.kind in TREES:
-        return _max_length_of_tree(topology)
-    group = {switch.name: switch.group for switch in topology.switches}
-    leaving = Counter(
-        group[end] for link in topology.links if group[link.a] != group[link.b] for end in (link.a, link.b)
-    )
-    members = Counter(group.values())
-    return max([*leaving.values(), *(count - 1 for count in members.values())])
+    shape = shape_of(topology)
+    return max(max(shape.evs(leaf)) for leaf in topology.leaves)
 
 
 def endpoint_bytes(topology: Topology) -> int:
-    """An upper bound of the size of an endpoint's table in bytes: for every switch a list of maximal length.
-
-    Raises:
-        SpecError: the topology has no such paths.
-    """
+    """The most bytes of an endpoint's table: for every switch a list of maximal length."""
     return len(topology.switches) * max_list_length(topology) * ENTRY_BYTES
-
-
-def _max_length_of_tree(topology: Topology) -> int:
-    """The most upward paths of a leaf: to the top of its pod, and beyond if there are several pods."""
-    group = {switch.name: switch.group for switch in topology.switches}
-    up: dict[str, list[str]] = {name: [] for name in group}
-    beyond = Counter[str]()
-    for link in topology.links:
-        # `a` is the lower end of a link
-        up[link.a].append(link.b)
-        beyond[link.a] += group[link.a] != group[link.b]
-    return max(sum(max(1, beyond[switch]) for switch in up[leaf]) for leaf in topology.leaves)
 
 
 def _max_length_of_slim_fly(topology: Topology) -> int:

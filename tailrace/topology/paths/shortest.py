@@ -78,32 +78,47 @@ def _rings(topology: Topology, neighbours: _Neighbours, faultless: _Rings | None
     return rings
 
 
-def _once_without_faults(find: Callable[[Topology, Down], T]) -> Callable[..., T]:
-    """Caches the function's result for a network without faults, as long as the network exists."""
+def once_per_network(find: Callable[[Topology], T]) -> Callable[[Topology], T]:
+    """Caches the function's result, as long as the network exists. The result must not refer to it."""
     cache: WeakKeyDictionary[object, T] = WeakKeyDictionary()
 
     @wraps(find)
-    def cached(topology: Topology, down: Down = frozenset()) -> T:
-        if down:
-            return find(topology, down)
+    def cached(topology: Topology) -> T:
         if topology.identity not in cache:
-            cache[topology.identity] = find(topology, down)
+            cache[topology.identity] = find(topology)
         return cache[topology.identity]
 
     return cached
 
 
-def has_tiers(topology: Topology) -> bool:
-    """Whether the network has tiers: no link connects switches with the same distance to hosts."""
+def _once_without_faults(find: Callable[[Topology, Down], T]) -> Callable[..., T]:
+    """Caches the function's result for a network without faults, as long as the network exists."""
+    faultless = once_per_network(lambda topology: find(topology, frozenset()))
+
+    @wraps(find)
+    def cached(topology: Topology, down: Down = frozenset()) -> T:
+        return find(topology, down) if down else faultless(topology)
+
+    return cached
+
+
+def links_to_hosts(topology: Topology) -> dict[str, int]:
+    """The distance in links of each switch from the nearest switch that has hosts."""
     neighbours = _neighbours(topology, frozenset())
-    tiers = dict.fromkeys(topology.leaves, 0)
+    distances = dict.fromkeys(topology.leaves, 0)
     to_visit = list(topology.leaves)
     for name in to_visit:
         for _, peer in neighbours[name]:
-            if peer not in tiers:
-                tiers[peer] = tiers[name] + 1
+            if peer not in distances:
+                distances[peer] = distances[name] + 1
                 to_visit.append(peer)
-    return all(tiers.get(link.a) != tiers.get(link.b) for link in topology.links)
+    return distances
+
+
+def has_tiers(topology: Topology) -> bool:
+    """Whether the network has tiers: no link connects switches with the same distance to hosts."""
+    tiers = links_to_hosts(topology)
+    return all(tiers[link.a] != tiers[link.b] for link in topology.links)
 
 
 @_once_without_faults
@@ -169,3 +184,21 @@ def max_switches_on_path(topology: Topology, down: Down = frozenset()) -> int:
     """The most switches on a shortest path between two hosts that can reach each other."""
     rings = _distances(topology, down)
     return max(links for links, ring in enumerate(rings) if any(ring[leaf] for leaf in topology.leaves)) + 1
+
+
+class Distances:
+    """The links of shortest paths from switches to leaves, without faults.
+
+    rings: by number of links, for each switch the leaves at that distance, as bits in the order of leaves
+    longest: the largest distance of a switch from a leaf
+    """
+
+    def __init__(self, topology: Topology) -> None:
+        self.rings = _distances(topology)
+        self.longest = len(self.rings) - 1
+        self._bits = {leaf: 1 << number for number, leaf in enumerate(topology.leaves)}
+
+    def between(self, switch: str, leaf: str) -> int:
+        """The number of links of a shortest path."""
+        bit = self._bits[leaf]
+        return next(links for links, ring in enumerate(self.rings) if ring[switch] & bit)
