@@ -23,7 +23,9 @@ Channel = tuple[str, int, int]
 
 
 class Step(NamedTuple):
-    """A packet at a switch: how it came, after so many links, and the detour that it is on (in a Dragonfly)."""
+    """A packet at a switch: how it came, after so many links, and the detour that it is on (in a Dragonfly), or
+    with the program `spritz` whether it has the tag that permits a second choice.
+    """
 
     switch: str
     in_port: int
@@ -83,18 +85,20 @@ class Spritz:
         destinations = rows(intended, "destinations")
         self._defaults = {IPv4Network(str(key["dst"])): int(to["port"]) for key, _, to in destinations}
         slots = [int(key["slot"]) for key, _, _ in rows(intended, "path_slots")]
-        mode = programs.load(intended.program).enum("SpritzMode_t", "MINIMAL")
-        is_minimal = default(intended, "spritz_config")[1]["mode"] == mode
-        self._values = range(0 if is_minimal else 1 + max(slots))
+        enum, mode = programs.load(intended.program).enum, default(intended, "spritz_config")[1]["mode"]
+        self._values = range(0 if mode == enum("SpritzMode_t", "MINIMAL") else 1 + max(slots, default=0))
+        self._needs_tag = mode in (enum("SpritzMode_t", "CLASS"), enum("SpritzMode_t", "UGAL_L"))
 
     def choices(self, step: Step, src: Host, dst: Host) -> Iterator[tuple[int, int]]:
         """As Dragonfly's: the default table's port, which UGAL-L may take, and those of the role's list."""
         source, address = IPv4Address(src.ip), IPv4Address(dst.ip)
         yield next(port for prefix, port in self._defaults.items() if address in prefix), 0
+        if self._needs_tag and step.links and not step.detour:
+            return
         for value in self._values:
             port = self._tables.port(step.in_port, int(source), int(address), value << 8 | value)
             assert port is not None
-            yield port, 0
+            yield port, int(not step.links)
 
 
 PROGRAMS: dict[str, type[Dragonfly] | type[Spritz]] = {

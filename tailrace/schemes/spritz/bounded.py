@@ -33,7 +33,7 @@ from tailrace.schemes.blocks.channels import MOST_CHANNELS
 from tailrace.schemes.blocks.groups import plan_groups
 from tailrace.schemes.errors import IntentError
 from tailrace.schemes.resolved import EntryPlan, Resolved, SchemeContext, dead_ports, mtu_of
-from tailrace.schemes.spritz.app import CLASS, MINIMAL_MODE, PROGRAM, STEERED, BoundedPlan, entities
+from tailrace.schemes.spritz.app import CLASS, MINIMAL_MODE, PROGRAM, RANDOM, STEERED, BoundedPlan, entities
 from tailrace.schemes.spritz.endpoints import UNIFORM, EndpointPaths
 from tailrace.schemes.watch import LinkEnd
 from tailrace.spec import SpecError, keys
@@ -132,7 +132,7 @@ class BoundedConfig(SchemeConfig, frozen=True, kw_only=True):
     def check_on(self, topology: Topology) -> None:
         """Raises IntentError if EVs cannot name the topology's paths, or if the TTL is too small for them."""
         try:
-            links = BoundedPaths(topology).max_links
+            links = max(BoundedPaths(topology).max_links, shape_of(topology).cyclic_links)
         except SpecError as error:
             raise IntentError(f"scheme {self.name}: {error}") from None
         if links > TTL - 2:  # the last switch, too, needs a TTL above 1
@@ -204,9 +204,13 @@ class ResolvedBounded(Resolved, frozen=True, kw_only=True):
         shape = shape_of(topology)
         if not shape.cyclic_links:
             return 0
-        # NICs keep to the paths of their lists; switches may draw others
-        path = {MINIMAL_MODE: shape.minimal, STEERED: shape.longest}.get(self.mode)
-        links = shape.cyclic_links if path is None else path.links
+        if self.mode == MINIMAL_MODE:
+            links = shape.minimal.links
+        elif self.mode == STEERED or (shape.detours and self.mode != RANDOM):
+            # NICs keep to the paths of their lists, and a tag permits a second choice only once
+            links = shape.longest.links
+        else:
+            links = shape.cyclic_links
         return max(links, MOST_CHANNELS) if self.repair else links
 
     def plans(

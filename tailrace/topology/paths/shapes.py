@@ -33,6 +33,9 @@ from tailrace.topology.paths.shortest import (
     once_per_network,
 )
 
+_CHOSEN_LINKS = 2
+"""An EV chooses so many links."""
+
 _NO_LIMIT = 1 << 16
 _MINIMAL_LINKS = 2
 
@@ -66,8 +69,8 @@ class Shape(msgspec.Struct, frozen=True):
 
     tables: the ECMP tables by switch
     longest, minimal: the longest path, and the longest minimal one
-    cyclic_links: the most links of a path that switches may choose; 0 if packets only go up and then down, so
-        that switches never wait for each other in a cycle
+    cyclic_links: the most links of any path, for any EV or links that switches draw; 0 if packets only go up
+        and then down, so that switches never wait for each other in a cycle
     detours: whether there are non-minimal paths
     is_near: whether a leaf is in the switch's group, or with tiers below the switches above a leaf
     most_minimal: for two switches, the most links and the most global links of a minimal path
@@ -153,6 +156,13 @@ def _minimal_links(distances: Distances) -> Callable[[str, str], tuple[int, int]
     return lambda src, dst: (max(_MINIMAL_LINKS, distances.between(src, dst)), _NO_LIMIT)
 
 
+def _most_links(distances: Distances) -> int:
+    """The most links of any path. Default tables may lead a packet back through its first switch. If the
+    destination is two or more links from there, the next switch has the second role again, but only once.
+    """
+    return distances.longest + _CHOSEN_LINKS * (1 if distances.longest <= _MINIMAL_LINKS else 2)
+
+
 def _graph(topology: Topology, distances: Distances) -> Shape:
     """Any graph. EVs choose one link to each neighbour: a packet that returned to its first switch by a
     parallel link would take the same two links again.
@@ -166,13 +176,16 @@ def _graph(topology: Topology, distances: Distances) -> Shape:
         onward = {port: peer for peer, port in by_peer.items()}
         chosen = tuple(sorted(onward))
         tables[name] = PathTables(chosen, (), chosen, onward)
-    delay_ns, most = max((link.delay_ns for link in topology.links), default=0), distances.longest + 2
+    delay_ns, most = (
+        max((link.delay_ns for link in topology.links), default=0),
+        distances.longest + _CHOSEN_LINKS,
+    )
     minimal = Longest(distances.longest, distances.longest * delay_ns)
     return Shape(
         tables,
         Longest(most, most * delay_ns),
         minimal,
-        most,
+        _most_links(distances),
         True,
         lambda _switch, _leaf: False,
         _minimal_links(distances),
@@ -251,7 +264,7 @@ class _Tiers:
             tables,
             longest,
             longest,
-            0 if self._never_down_and_up() else distances.longest + 2,
+            0 if self._never_down_and_up() else _most_links(distances),
             False,
             # one link up is enough
             lambda switch, leaf: tier[switch] + distances.between(switch, leaf) <= 2,
