@@ -82,6 +82,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     for name in ("slow.toml", "FILE.toml"):
         (tmp_path / name).write_text(experiment, "utf-8")
     (tmp_path / "mine").symlink_to(ROOT / "examples" / "two_choices")
+    (tmp_path / "examples").symlink_to(ROOT / "examples")
     monkeypatch.chdir(tmp_path)
     return tmp_path
 
@@ -144,7 +145,9 @@ def test_small_experiments_run(folder: Path, capsys: pytest.CaptureFixture[str],
     assert capsys.readouterr().out
 
 
-@pytest.mark.parametrize("line", [line for line in ALL if "--plugin" in line and "two-choices" in line])
+@pytest.mark.parametrize(
+    "line", [line for line in ALL if "--plugin" in line and ("two-choices" in line or "examples/" in line)]
+)
 def test_plugins_run(folder: Path, line: str) -> None:
     """In a process of its own, for what is loaded stays; those of docs/extend.md's NICs: tests/extend."""
     done = command(shlex.split(line)[1:], folder)

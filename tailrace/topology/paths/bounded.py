@@ -227,15 +227,14 @@ class BoundedPaths:
         most_links, most_global = self._shape.most_minimal(src, dst)
         for ev, head in self._heads_of(src, near=near):
             last = head.switches[-1]
-            if last != dst and dst in head.switches:
+            # if EV2 chooses a second link, a head of one link must end at the destination
+            is_short = len(head.ports) == 1 and self.goes_on(src, head.ports[0], near=near)
+            if last != dst and (is_short or dst in head.switches):
                 continue
             if self._dead and not self._dead.isdisjoint(head.sends()):
                 continue
             tail = self._tail(last, dst)
-            # if EV2 chooses a second link, a head of one link must end at the destination
-            if tail is None or (
-                tail.segment.ports and len(head.ports) == 1 and self.goes_on(src, head.ports[0], near=near)
-            ):
+            if tail is None:
                 continue
             links, global_ = len(head.ports) + len(tail.segment.ports), head.global_ + tail.segment.global_
             minimal = links <= most_links and global_ <= most_global
@@ -274,14 +273,16 @@ class BoundedPaths:
 
     def _reserved(self, switch: str, leaf: str) -> frozenset[str]:
         """The switches, except the first one, on all paths that default tables might have chosen."""
-        switches, reached = set[str](), {switch}
-        while reached:
-            reached = {
-                self._hops[name][port].peer
-                for name in reached - {leaf}
-                for port in self._defaults.minimal(name, leaf)
-            } - switches
-            switches |= reached
+        if switch == leaf or not self._shape.detours:
+            return frozenset()  # shortest paths have no loops
+        switches, waiting = {leaf}, [switch]
+        while waiting:
+            name = waiting.pop()
+            for port in self._defaults.minimal(name, leaf):
+                peer = self._hops[name][port].peer
+                if peer not in switches:
+                    switches.add(peer)
+                    waiting.append(peer)
         return frozenset(switches)
 
 
