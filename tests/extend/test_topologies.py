@@ -23,8 +23,8 @@ def graph(forked_tailrace: Run, tmp_path: Path) -> object:
         done = forked_tailrace("convert", spec, "graph.json", "--format", "node-link", "--plugin", FOLDER)
         assert (done.returncode, done.stderr) == (0, "")
         document = json.loads((tmp_path / "graph.json").read_text("utf-8"))
-        whole = nx.Graph(nx.node_link_graph(document, edges="edges"))
-        hosts = [name for name, role in whole.nodes(data="role") if role == "host"]
+        whole: nx.Graph[str] = nx.Graph(nx.node_link_graph(document, edges="edges"))
+        hosts = [node["id"] for node in document["nodes"] if node["role"] == "host"]
         whole.remove_nodes_from(hosts)
         return whole, len(hosts)
 

@@ -28,7 +28,7 @@ def of(graph: nx.Graph, **keys: object) -> Topology:
 def jellyfish(switches: int, degree: int, seed: int = 1) -> nx.Graph:
     graph = nx.random_regular_graph(degree, switches, seed=seed)
     assert nx.is_connected(graph)
-    return nx.Graph(sorted(sorted(edge) for edge in graph.edges))
+    return nx.Graph(sorted((min(edge), max(edge)) for edge in graph.edges))
 
 
 def hyperx(*sizes: int) -> nx.Graph:

@@ -35,7 +35,7 @@ class Oracle:
         self.topology = topology
         self.graph = nx.Graph([(link.a, link.b) for link in topology.links])
         self.graph.add_nodes_from(switch.name for switch in topology.switches)
-        self.links = dict(nx.all_pairs_shortest_path_length(self.graph))
+        self.links: dict[str, dict[str, int]] = dict(nx.all_pairs_shortest_path_length(self.graph))
         self.tier = nx.multi_source_dijkstra_path_length(self.graph, set(topology.leaves))
 
     @property
@@ -79,7 +79,7 @@ class Oracle:
 
     def of_graph(self, src: str, dst: str) -> set[Path]:
         """Two free links, then the default path, if no shortest path from there leads back."""
-        paths = {(src, dst)} if dst in self.graph[src] else set()
+        paths: set[Path] = {(src, dst)} if dst in self.graph[src] else set()
         for first in set(self.graph[src]) - {dst}:
             for second in set(self.graph[first]) - {src}:
                 onward = {name for path in nx.all_shortest_paths(self.graph, second, dst) for name in path}
@@ -90,7 +90,7 @@ class Oracle:
     def of_tiers(self, src: str, dst: str) -> set[Path]:
         """Shortest paths of one or two free links up, then the default path."""
         up = [name for name in self.graph[src] if self.tier[name] > self.tier[src]]
-        heads = [(src, a) for a in up]
+        heads: list[Path] = [(src, a) for a in up]
         if self.links[src][dst] > 2:
             heads = [(src, a, c) for a in up for c in self.graph[a] if self.tier[c] > self.tier[a]]
         paths = {(*head[:-1], *self.default(head[-1], dst)) for head in heads}
@@ -173,7 +173,7 @@ def digest(spec: str) -> str:
     """Of all lists of up to 200 pairs, with ports and latencies, and of parts of them."""
     topology = parse_topology(f"{spec},rate=100Gbps")
     paths, pairs = BoundedPaths(topology), list(permutations(topology.leaves, 2))
-    text = []
+    text: list[object] = []
     for src, dst in random.Random(1).sample(pairs, min(200, len(pairs))):
         text += [
             (p.ev, p.switches, p.ports, p.local, p.global_, p.latency_ps, p.category)

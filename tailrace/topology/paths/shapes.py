@@ -21,6 +21,8 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable
+from functools import reduce
+from operator import or_
 
 import msgspec
 
@@ -28,6 +30,7 @@ from tailrace.topology.kinds import DRAGONFLY
 from tailrace.topology.model import Topology
 from tailrace.topology.paths.shortest import (
     Distances,
+    has_tiers,
     links_to_hosts,
     max_switches_on_path,
     once_per_network,
@@ -97,8 +100,7 @@ def shape_of(topology: Topology) -> Shape:
     if topology.kind == DRAGONFLY:
         return _dragonfly(topology)
     distances = Distances(topology)
-    tiers = _Tiers(topology, distances)
-    return tiers.shape(topology) if tiers.go_up_and_down() else _graph(topology, distances)
+    return _tiers(topology, distances) or _graph(topology, distances)
 
 
 def _neighbours(topology: Topology) -> dict[str, dict[int, str]]:
@@ -176,15 +178,12 @@ def _graph(topology: Topology, distances: Distances) -> Shape:
         onward = {port: peer for peer, port in by_peer.items()}
         chosen = tuple(sorted(onward))
         tables[name] = PathTables(chosen, (), chosen, onward)
-    delay_ns, most = (
-        max((link.delay_ns for link in topology.links), default=0),
-        distances.longest + _CHOSEN_LINKS,
-    )
-    minimal = Longest(distances.longest, distances.longest * delay_ns)
+    delay_ns = max(link.delay_ns for link in topology.links)
+    minimal, most = distances.longest, distances.longest + _CHOSEN_LINKS
     return Shape(
         tables,
         Longest(most, most * delay_ns),
-        minimal,
+        Longest(minimal, minimal * delay_ns),
         _most_links(distances),
         True,
         lambda _switch, _leaf: False,
@@ -192,81 +191,49 @@ def _graph(topology: Topology, distances: Distances) -> Shape:
     )
 
 
-class _Tiers:
-    """A network whose switches are in tiers by their distance from hosts."""
-
-    def __init__(self, topology: Topology, distances: Distances) -> None:
-        self._distances, self._leaves = distances, topology.leaves
-        self._tier = links_to_hosts(topology)
-        self._neighbours = _neighbours(topology)
-        self._up = {
-            name: tuple(port for port, peer in peers.items() if self._tier[peer] > self._tier[name])
-            for name, peers in self._neighbours.items()
-        }
-
-    def go_up_and_down(self) -> bool:
-        """Whether the network has tiers, and between any two leaves one of the shortest paths goes up, then
-        down.
-        """
-        tier, rings = self._tier, self._distances.rings
-        if any(
-            tier[name] == tier[peer] for name, peers in self._neighbours.items() for peer in peers.values()
-        ):
-            return False
-        # reached: the leaves that a switch reaches by a number of links up, then as many down
-        reached = dict(rings[0])
-        for name in sorted(tier, key=tier.__getitem__):
-            for port in self._up[name]:
-                reached[self._neighbours[name][port]] |= reached[name]
-        for links, ring in enumerate(rings):
-            if links % 2 == 0 and any(ring[leaf] & ~reached[leaf] for leaf in self._leaves):
-                return False
-            if links % 2:
-                reached = {name: self._union(reached, name) for name in reached}
-        return True
-
-    def _union(self, leaves: dict[str, int], name: str) -> int:
-        """The leaves of all switches above a switch."""
-        union = 0
-        for port in self._up[name]:
-            union |= leaves[self._neighbours[name][port]]
-        return union
-
-    def _never_down_and_up(self) -> bool:
-        """Whether all shortest paths, from any switch, go up and then down: from a higher switch down only to
-        the leaves below it.
-        """
-        rings = self._distances.rings
-        return not any(
-            rings[links][self._neighbours[name][port]] & rings[links - 1][name]
-            for name, ports in self._up.items()
-            for port in ports
-            for links in range(self._tier[name] + 2, len(rings))
-        )
-
-    def shape(self, topology: Topology) -> Shape:
-        tables = {}
-        for name, peers in self._neighbours.items():
-            up = self._up[name]
-            onward = {port: peers[port] for port in up if self._up[peers[port]]}
-            if self._tier[name] == 0:
-                tables[name] = PathTables(tuple(onward), up, (), onward)
-            else:
-                tables[name] = PathTables(second=up if self._tier[name] == 1 else ())
-        delays = Counter[int]()  # by tier of the lower end, the longest delay
-        for link in topology.links:
-            low = min(self._tier[link.a], self._tier[link.b])
-            delays[low] = max(delays[low], link.delay_ns)
-        links = max_switches_on_path(topology) - 1
-        longest = Longest(links, 2 * sum(delays[low] for low in range(links // 2)))
-        tier, distances = self._tier, self._distances
-        return Shape(
-            tables,
-            longest,
-            longest,
-            0 if self._never_down_and_up() else _most_links(distances),
-            False,
-            # one link up is enough
-            lambda switch, leaf: tier[switch] + distances.between(switch, leaf) <= 2,
-            _minimal_links(distances),
-        )
+def _tiers(topology: Topology, distances: Distances) -> Shape | None:
+    """None without tiers, or if no shortest path between two leaves goes up and then down."""
+    tier, rings = links_to_hosts(topology), distances.rings
+    up = {
+        name: {port: peer for port, peer in peers.items() if tier[peer] > tier[name]}
+        for name, peers in _neighbours(topology).items()
+    }
+    # reached: the leaves that a switch reaches by a number of links up, then as many down
+    reached = dict(rings[0])
+    for name in sorted(tier, key=tier.__getitem__):
+        for peer in up[name].values():
+            reached[peer] |= reached[name]
+    for ring in rings[::2]:
+        if any(ring[leaf] & ~reached[leaf] for leaf in topology.leaves):
+            return None
+        reached = {name: reduce(or_, map(reached.get, above.values()), 0) for name, above in up.items()}
+    if not has_tiers(topology):
+        return None
+    tables = {}
+    for name, above in up.items():
+        onward = {port: peer for port, peer in above.items() if up[peer]}
+        leaf = PathTables(tuple(onward), tuple(above), (), onward)
+        tables[name] = PathTables(second=tuple(above) if tier[name] == 1 else ()) if tier[name] else leaf
+    delays = Counter[int]()  # by tier of the lower end, the longest delay
+    for link in topology.links:
+        low = min(tier[link.a], tier[link.b])
+        delays[low] = max(delays[low], link.delay_ns)
+    links = max_switches_on_path(topology) - 1
+    longest = Longest(links, 2 * sum(delays[low] for low in range(links // 2)))
+    # whether a shortest path leads down to a switch that is not above its leaf, and up again
+    turns = any(
+        rings[links][peer] & rings[links - 1][name]
+        for name, above in up.items()
+        for peer in above.values()
+        for links in range(tier[name] + 2, len(rings))
+    )
+    return Shape(
+        tables,
+        longest,
+        longest,
+        _most_links(distances) if turns else 0,
+        False,
+        # one link up is enough
+        lambda switch, leaf: tier[switch] + distances.between(switch, leaf) <= 2,
+        _minimal_links(distances),
+    )
