@@ -9,6 +9,7 @@ from collections.abc import Iterable
 from graphlib import CycleError, TopologicalSorter
 
 import pytest
+from hypothesis import given, settings
 
 from tailrace.codec.numbers import TTL
 from tailrace.p4rt.target import target
@@ -16,10 +17,11 @@ from tailrace.schemes.base import resolve
 from tailrace.schemes.blocks.channels import MOST_CHANNELS
 from tailrace.schemes.errors import IntentError
 from tailrace.schemes.registry import parse_scheme
-from tailrace.topology import parse_topology
-from tests.long import some
+from tailrace.topology import Topology, parse_topology
+from tests.long import some, times
 from tests.schemes.channel_walk import Channel, dependencies
 from tests.schemes.planned import default, intent
+from tests.topology.graphs import any_network, damaged_tree
 
 SMALL_DRAGONFLIES = ("dragonfly:p=1,a=2,h=1", "dragonfly:p=1,a=3,h=2,groups=4", "dragonfly:p=1,a=1,h=4")
 DRAGONFLY = "dragonfly:p=1,a=4,h=2"
@@ -65,6 +67,20 @@ def test_no_circle(scheme: str, words: str) -> None:
     pairs = set(dependencies(topology, intent(topology, resolved, target("virtual"))))
     assert max(after[2] for _, after in pairs) + 1 == channels
     assert not has_circle(pairs, channels)
+
+
+@settings(max_examples=times(150, 6), deadline=None)
+@given(any_network() | damaged_tree())
+def test_any_network(topology: Topology) -> None:
+    """No packet passes more links than there are channels; where there are none, no circle is possible."""
+    for scheme in ("minimal:draw=hop", "valiant:draw=hop", "ugal-l:draw=hop", "spritz:mode=coarse"):
+        resolved = resolve(parse_scheme(scheme), topology)
+        channels = resolved.channels(topology)
+        pairs = set(dependencies(topology, intent(topology, resolved, target("virtual"))))
+        if channels:
+            assert max((after[2] for _, after in pairs), default=0) < channels, scheme
+        else:
+            assert not has_circle(pairs, 1), scheme
 
 
 @pytest.mark.parametrize(
