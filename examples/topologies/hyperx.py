@@ -49,4 +49,5 @@ class HyperX:
         for dimension, size in enumerate(sizes):
             for point, name in names.items():
                 for other in range(point[dimension] + 1, size):
-                    builder.link(name, names[(*point[:dimension], other, *point[dimension + 1 :])])
+                    end = (*point[:dimension], other, *point[dimension + 1 :])
+                    builder.link(name, names[end])
