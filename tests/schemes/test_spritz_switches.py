@@ -6,6 +6,7 @@ exactly the path that the list says, and whatever switches draw keeps the bounds
 from __future__ import annotations
 
 from itertools import permutations
+from pathlib import Path
 
 import pytest
 
@@ -31,6 +32,7 @@ SMALL = (
     f"slim-fly:p=1,q=3,{LINKS}",
     f"fat-tree:k=4,hosts=1,{LINKS}",
     f"leaf-spine:leaves=3,spines=2,hosts=1,{LINKS}",
+    str(Path(__file__).parents[1] / "flowcut" / "irregular.json"),
 )
 GAP_NS = 10_000
 PAYLOAD = Packet(GAP_NS, 200)
@@ -108,12 +110,12 @@ def test_any_ev_and_any_draw_arrives(words: str, scheme: str) -> None:
     assert (max(lengths) > minimal) == scheme.startswith(("ops", "valiant"))
 
 
-@pytest.mark.parametrize("words", [SMALL[1], SMALL[4]])
+@pytest.mark.parametrize("words", [SMALL[1], SMALL[4], SMALL[7]])
 def test_check_reads_live_switches(words: str) -> None:
     """All lists agree with what switches hold, over P4Runtime; and with other entries they do not."""
     topology, scheme = parse_topology(words), parse_scheme("spritz")
     endpoints = endpoint_paths(topology, scheme)
-    pairs = list(permutations(topology.hosts, 2))
+    pairs = [(src, dst) for src, dst in permutations(topology.hosts, 2) if src.switch != dst.switch]
     with build(topology, scheme) as network:
         nodes = {
             s.name: InspectedSwitch(s.name, InProcess(network, s.name, "spritz")) for s in topology.switches
