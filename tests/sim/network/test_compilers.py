@@ -18,8 +18,8 @@ from tests.sim.network.roce import add_flows, fabric
 _ROOT = Path(__file__).parents[3]
 _PROGRAM = """
 from tailrace.cbuild import cc
-of_project = cc.flags
-cc.flags = lambda sanitize: (*of_project(sanitize), {flag!r})
+of_project = cc._flags
+cc._flags = lambda *how: (*of_project(*how), {flag!r})
 from tests.sim.network.test_compilers import busy_trace
 print(busy_trace())
 """
