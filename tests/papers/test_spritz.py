@@ -63,7 +63,7 @@ def test_classes_are_told_apart(documents: dict[str, Document]) -> None:
         assert cell.metrics["fct_p99_of_incast"] > cell.metrics["fct_p99_of_bystander"], cell.label
         assert cell.metrics["completed_share_of_bystander"] == 1
     for cell in documents["spritz_fig7"].cells:
-        assert cell.metrics["completed"] == 1
+        assert cell.metrics["completed_share"] == 1
         if not cell.case.startswith("web"):
             assert "completed_share_of_background" in cell.metrics
 
