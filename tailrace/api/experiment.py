@@ -63,6 +63,7 @@ class Keys(TypedDict, total=False):
     controller: str
     sample: str
     follow: Sequence[int]
+    record: str
     gaps: bool
 
 

@@ -94,6 +94,12 @@ EXPERIMENT = OptionGroup(
             help="id of a flow whose path is recorded; may be repeated",
         ),
         argument(
+            "--record",
+            metavar="WHAT",
+            help="record for `tailrace view`: events, or packets (every frame on every link)",
+            complete=one_of("events", "packets"),
+        ),
+        argument(
             "--gaps", action=BooleanOptionalAction, help="measure the gaps between data packets of a flow"
         ),
     ),

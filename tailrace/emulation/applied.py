@@ -25,6 +25,8 @@ def _real_time(job: Job, *, delays: bool) -> list[str]:
         lines.append("sample: samples are taken in virtual time only")
     if job.watch:
         lines.append("follow: paths of flows are recorded in virtual time only")
+    if job.record is not None:
+        lines.append("record: frames are recorded in virtual time only")
     return lines
 
 

@@ -22,6 +22,7 @@ from tailrace.results.run_files import (
     GAPS,
     PATHS,
     QUEUES,
+    RECORD,
     read_events,
     read_gaps,
     read_timelines,
@@ -43,7 +44,7 @@ T = TypeVar("T")
 
 SUMMARY = "summary.json"
 FLOWS = "flows.parquet"
-RUN_FILES = (SUMMARY, FLOWS, QUEUES, PATHS, EVENTS, GAPS, PINGS, ARRIVED)
+RUN_FILES = (SUMMARY, FLOWS, QUEUES, PATHS, RECORD, EVENTS, GAPS, PINGS, ARRIVED)
 """All files that a run may have in its folder, as patterns; a folder without SUMMARY contains no run."""
 
 

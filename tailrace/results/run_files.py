@@ -3,12 +3,16 @@
 
     queues.parquet   time_ns, switch, port, peer, queue_bytes, tx_bytes, paused   one row per port and sample
     paths.parquet    time_ns, flow, switch, port, peer, psn              one row per packet at a switch
+    record.parquet   time_ns, what, node, port, flow, psn, bytes, frame, marked, count    one row per event
     gaps.parquet     low_ns, count      gaps between data packets of all flows (HF2T §3), one row per bin
     events.jsonl     the event log: one JSON object per line, in chronological order
 
 queues.parquet has only ports that ever sent. `peer` is the node at the other end of the port's link;
 `tx_bytes` counts bytes sent since the previous sample; `paused` is whether PFC paused the port.
-queues.parquet and paths.parquet are the *timelines* of a run.
+In record.parquet `what` is arrived or failed (a frame on the link that begins at a port of a node), dropped or
+recirculated (by a switch; its port is -1), or an event of a flow at a host: drain, resume, path change, timeout
+(`count` of them). `frame` is the frame's class (sim/network/record.py), `marked` whether ECN marks it.
+queues.parquet, paths.parquet and record.parquet are the *timelines* of a run.
 
 The bins of gaps.parquet are those of tailrace/hosts/gaps/histogram.py: a bin begins at `low_ns` and is at
 most `low_ns` / 128 wide. Gaps.at_least counts the gaps of bins that begin at or above the threshold. So this
@@ -27,12 +31,13 @@ from tailrace.hosts.gaps.histogram import MOST_BINS
 from tailrace.hosts.measured import Gaps
 from tailrace.p4rt.events import Event, event_of, structured
 from tailrace.results.parquet import read_parquet, refuse_missing, write_parquet
-from tailrace.sim.timelines import PATH_COLUMNS, QUEUE_COLUMNS, Timelines
+from tailrace.sim.timelines import PATH_COLUMNS, QUEUE_COLUMNS, RECORD_COLUMNS, Timelines
 from tailrace.spec.errors import FileError
 from tailrace.spec.files import text_of
 from tailrace.tables.arrow import INTEGER, Columns, make_table, values_of
 
-QUEUES, PATHS, GAPS, EVENTS = "queues.parquet", "paths.parquet", "gaps.parquet", "events.jsonl"
+QUEUES, PATHS, RECORD = "queues.parquet", "paths.parquet", "record.parquet"
+GAPS, EVENTS = "gaps.parquet", "events.jsonl"
 
 MOST_ROWS = 20_000_000
 """Largest number of rows of a timeline file; larger files are refused."""
@@ -42,7 +47,11 @@ _GAP_COLUMNS = {"low_ns": INTEGER, "count": INTEGER}
 
 def write_timelines(timelines: Timelines, folder: Path) -> None:
     """Write the timelines that the run recorded."""
-    for table, name in ((timelines.queues, QUEUES), (timelines.paths, PATHS)):
+    for table, name in (
+        (timelines.queues, QUEUES),
+        (timelines.paths, PATHS),
+        (timelines.record, RECORD),
+    ):
         if table is not None:
             write_parquet(table, folder / name)
 
@@ -56,6 +65,7 @@ def read_timelines(folder: Path) -> Timelines:
     return Timelines(
         _read(folder / QUEUES, "a timeline", QUEUE_COLUMNS, MOST_ROWS),
         _read(folder / PATHS, "a timeline", PATH_COLUMNS, MOST_ROWS),
+        _read_record(folder / RECORD),
     )
 
 
@@ -66,6 +76,11 @@ def _read(path: Path, what: str, columns: Columns, most_rows: int) -> Table | No
     table = read_parquet(path, what, columns, most_rows)
     refuse_missing(table, path, what, columns)
     return table
+
+
+def _read_record(path: Path) -> Table | None:
+    # events of hosts have no values in some columns
+    return read_parquet(path, "a record", RECORD_COLUMNS, MOST_ROWS) if path.exists() else None
 
 
 def write_gaps(gaps: Gaps | None, folder: Path) -> None:

@@ -26,6 +26,10 @@ from tailrace.spec.schema import read_json
 from tailrace.topology import Host, Topology
 from tailrace.topology.pfc import Thresholds
 
+RECORDS = ("events", "packets")
+"""What the record of a run in virtual time has: losses, PFC frames, drains, changes of path; or every frame,
+too."""
+
 REAL_TIME = ("bmv2", "native")
 """Targets whose switches and hosts are processes, under Mininet."""
 
@@ -38,6 +42,7 @@ class Job(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True)
     background: ids of flows that the run does not wait for, if the target can end a run before all flows end.
     sample_ns: interval between samples of queues; ignored by targets that cannot sample.
     watch: ids of flows whose paths are recorded; ignored by targets that cannot record paths.
+    record: what the record of the run has, one of RECORDS; None: there is no record.
     pcap_dir: folder for captures, one file per link; None: no captures.
     sources: frames that hosts send besides flows.
     real_controller: settings of the real controller (that of real-time runs) in virtual time; None: the ideal
@@ -56,6 +61,7 @@ class Job(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True)
     pfc: Thresholds | None = None
     sample_ns: int | None = None
     watch: tuple[int, ...] = ()
+    record: Annotated[str | None, Meta(pattern="^(events|packets)$", description="events or packets")] = None
     background: frozenset[int] = frozenset()
     real_controller: RealControllerConfig | None = None
     sources: tuple[FrameSource, ...] = ()

@@ -12,14 +12,17 @@ from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 
+from tailrace.codec.templates import ip_number
 from tailrace.hosts.flows.flow import FlowRecord
 from tailrace.hosts.flows.observation import merge
 from tailrace.hosts.frames.host import FrameHost, HostFrames, frame_host
 from tailrace.hosts.gaps.histogram import merged_bins
 from tailrace.hosts.measured import Gaps, Learned
 from tailrace.hosts.nic.nic import Nic
+from tailrace.hosts.nic.recording import RecordingNic
 from tailrace.sim.job import Job
 from tailrace.sim.network import Network
+from tailrace.sim.network.record import FlowKey
 from tailrace.topology import GATEWAY_MAC
 
 
@@ -33,7 +36,8 @@ def attach_nics(network: Network, job: Job) -> list[Nic]:
     # the paths by source and destination that NICs choose among; None: the switches choose
     table = job.scheme.paths(job.topology)
     for host in network.hosts:
-        nic = Nic(
+        make = Nic if job.record is None else RecordingNic
+        nic = make(
             ip=host.ip,
             mac=host.mac,
             gateway_mac=GATEWAY_MAC,
@@ -50,6 +54,20 @@ def attach_nics(network: Network, job: Job) -> list[Nic]:
         if flow.dst in nics:
             nics[flow.dst].expect_flow(flow)
     return list(nics.values())
+
+
+def flow_ids(job: Job) -> dict[FlowKey, int]:
+    """The id of each flow, by both directions of its packets."""
+    ids = {}
+    for flow in job.flows:
+        src, dst = ip_number(flow.src), ip_number(flow.dst)
+        ids[src, dst, flow.qpn] = ids[dst, src, flow.qpn] = flow.id
+    return ids
+
+
+def recording(nics: Sequence[Nic]) -> list[RecordingNic]:
+    """The NICs that record events of their flows."""
+    return [nic for nic in nics if isinstance(nic, RecordingNic)]
 
 
 def frames_seen(network: Network, job: Job) -> dict[str, HostFrames]:

@@ -30,14 +30,14 @@ from tailrace.sim.link_faults import last_change_ns
 from tailrace.sim.network import Network
 from tailrace.sim.network.deadlock import QueueId
 from tailrace.sim.network.ranks import RankLostError, RankTransport
-from tailrace.sim.nics import attach_nics, frames_seen, gaps_seen, learned, records
+from tailrace.sim.nics import attach_nics, flow_ids, frames_seen, gaps_seen, learned, recording, records
 from tailrace.sim.no_gc import gc_disabled
 from tailrace.sim.outcome import DataSeen, Outcome, Progress, RankWork, Report
 from tailrace.sim.pfc import waiting_line
 from tailrace.sim.progress import ProgressReporter, all_received, limit_ns, stalled_ns
 from tailrace.sim.ranks import RankJob, other_ranks
 from tailrace.sim.switches import guard_hosts, pfc_counts, switch_config
-from tailrace.sim.timelines import Timelines, path_table, queue_table
+from tailrace.sim.timelines import Timelines, path_table, queue_table, record_table
 from tailrace.spec import Error, SpecError
 from tailrace.spec.units import format_time
 from tailrace.topology.partition import check_ranks
@@ -154,6 +154,8 @@ class VirtualBackend(msgspec.Struct, frozen=True):
             raise SpecError("--stop-at: a run with conditions must have one rank; give times")
         if job.real_controller is not None and (ranks != 1 or self.breakpoints is not None):
             raise SpecError("controller: real: such a run must have one rank and no breakpoints")
+        if job.record is not None and ranks != 1:
+            raise SpecError("record: such a run must have one rank")
         if ranks == 1:
             with _user_errors():
                 return _Run(job, report, self).measure()
@@ -246,6 +248,8 @@ class _Run:
                 backend.observe(network)
             if self._job.sample_ns is not None:
                 network.sample(self._job.sample_ns)
+            if self._job.record is not None:
+                network.record(packets=self._job.record == "packets")
             watches = self._watches(network)
             reporter = ProgressReporter(network, self._job, nics, self._report)
             if backend.breakpoints is not None:
@@ -263,11 +267,8 @@ class _Run:
                 backend.afterwards(network)
             reporter.report_now(network.now_ns, network.events)
             wall_s = time.perf_counter() - began_s - self._paused_time.wall_s
-            sampled = self._job.sample_ns is not None
-            queues = queue_table(network.samples(), self._topology) if sampled else None
-            sights = {flow: network.sights(watch) for flow, watch in watches.items()}
-            paths = path_table(sights, self._topology) if watches else None
-            return self._outcome(network, nics, wall_s, elapsed, Timelines(queues, paths))
+            timelines = self._timelines(network, nics, watches)
+            return self._outcome(network, nics, wall_s, elapsed, timelines)
 
     # ---- before the traffic ----
 
@@ -422,6 +423,17 @@ class _Run:
         counts = network.rank_counts
         work = RankWork(elapsed.cpu_s, elapsed.waited_s, counts.meetings, counts.frames, counts.bytes)
         return tuple(network.all_gather(work))
+
+    def _timelines(self, network: Network, nics: list[Nic], watches: Mapping[int, int]) -> Timelines:
+        job, topology = self._job, self._topology
+        sights = {flow: network.sights(watch) for flow, watch in watches.items()}
+        return Timelines(
+            queues=None if job.sample_ns is None else queue_table(network.samples(), topology),
+            paths=path_table(sights, topology) if watches else None,
+            record=None
+            if job.record is None
+            else record_table(network.recorded(flow_ids(job)), recording(nics), topology),
+        )
 
     def _outcome(
         self, network: Network, nics: list[Nic], wall_s: float, elapsed: _Moment, timelines: Timelines

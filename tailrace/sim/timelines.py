@@ -1,14 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tables of what was observed in a virtual network: samples of ports, and paths of flows."""
+"""Tables of what was observed in a virtual network: samples of ports, paths of flows, the record of frames."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from arro3.core import Table
 
+from tailrace.hosts.nic.recording import RecordingNic
 from tailrace.sim.network.observation import Samples, Sight
+from tailrace.sim.network.record import FrameRecord
 from tailrace.spec.constants import PS_PER_NS
 from tailrace.tables.arrow import BOOLEAN, INTEGER, TEXT, make_table
 from tailrace.topology import Topology
@@ -34,12 +36,27 @@ PATH_COLUMNS = {
 }
 
 
+RECORD_COLUMNS = {
+    "time_ns": INTEGER,
+    "what": TEXT,
+    "node": TEXT,
+    "port": INTEGER,
+    "flow": INTEGER,
+    "psn": INTEGER,
+    "bytes": INTEGER,
+    "frame": TEXT,
+    "marked": BOOLEAN,
+    "count": INTEGER,
+}
+
+
 @dataclass(frozen=True, slots=True)
 class Timelines:
     """The tables; None: not recorded."""
 
     queues: Table | None = None
     paths: Table | None = None
+    record: Table | None = None
 
 
 NO_TIMELINES = Timelines()
@@ -77,3 +94,17 @@ def path_table(sights: Mapping[int, Sequence[Sight]], topology: Topology) -> Tab
             values["peer"].append(topology.ports_of(sight.switch)[sight.in_port].name)
             values["psn"].append(sight.psn)
     return make_table(values, PATH_COLUMNS)
+
+
+def record_table(frames: Iterable[FrameRecord], nics: Sequence[RecordingNic], topology: Topology) -> Table:
+    """One row per frame on a wire or in a switch, and per event of a flow at a host, by time."""
+    host = topology.host_by_ip
+    events = [
+        (time_ns, kind, host(nic.ip).name, -1, flow, None, None, None, None, count)
+        for nic in nics
+        for time_ns, kind, flow, count in nic.events
+    ]
+    rows = [*((*frame, 1) for frame in frames), *events]
+    rows.sort(key=lambda row: row[0])
+    columns = zip(*rows, strict=True) if rows else [()] * len(RECORD_COLUMNS)
+    return make_table(dict(zip(RECORD_COLUMNS, map(list, columns), strict=True)), RECORD_COLUMNS)

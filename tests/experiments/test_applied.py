@@ -34,11 +34,12 @@ NO_DELAY = "delay: links between switches have no delay, since this kernel has n
         ("native", {}, True, ()),
         (
             "native",
-            {"sample": "1ms", "follow": [1]},
+            {"sample": "1ms", "follow": [1], "record": "events"},
             True,
             (
                 "sample: samples are taken in virtual time only",
                 "follow: paths of flows are recorded in virtual time only",
+                "record: frames are recorded in virtual time only",
             ),
         ),
         ("native", {"pfc": "default"}, True, ()),

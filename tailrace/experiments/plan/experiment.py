@@ -29,7 +29,7 @@ from tailrace.hosts.options.nic import MAX_MTU_BYTES
 from tailrace.hosts.options.transport import Transport
 from tailrace.hosts.options.transports import parse_transport
 from tailrace.schemes.base import SchemeConfig
-from tailrace.sim.job import RealControllerConfig
+from tailrace.sim.job import RECORDS, RealControllerConfig
 from tailrace.spec import Spec, SpecError, parse, plugins
 from tailrace.spec.schema import KeyProblemError, convert, given
 from tailrace.spec.suggest import unknown
@@ -58,6 +58,7 @@ class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     controller: of a run in virtual time: ideal, or real with options (plan/controller.py)
     sample:  interval at which queues are sampled, for the report's timelines; without it there are no samples
     follow:  ids of flows whose path is recorded; flows are numbered from 1
+    record:  what `tailrace view` needs: events, or packets (every frame on every link)
     gaps:    whether NICs measure the gaps between data packets of a flow
     """
 
@@ -102,6 +103,7 @@ class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         ]
         | UnsetType
     ) = UNSET
+    record: Annotated[str, Meta(description="'events' or 'packets'")] | UnsetType = UNSET
     gaps: bool | UnsetType = UNSET
 
 
@@ -136,6 +138,7 @@ class Experiment(msgspec.Struct, frozen=True, kw_only=True):
     (tailrace/experiments/plan/budget.py), `transport`, `window` and `reorder` None mean the defaults of
     tailrace/experiments/plan/nic.py, `pfc` None lets the transport decide (plan/pause.py), `controller`
     None means ideal, `sample_ns` None takes no samples, `follow` has the ids of flows whose path is recorded,
+    `record` None records no frames,
     `gaps`: NICs measure packet gaps.
     """
 
@@ -156,6 +159,7 @@ class Experiment(msgspec.Struct, frozen=True, kw_only=True):
     controller: str | None = None
     sample_ns: int | None = None
     follow: tuple[int, ...] = ()
+    record: str | None = None
     gaps: bool = False
 
     def __repr__(self) -> str:
@@ -254,6 +258,7 @@ _SETTING_PARSERS: Mapping[str, Callable[[Any], Any]] = {
     "mtu": _mtu,
     "sample": _period,
     "follow": tuple,
+    "record": _one_of(RECORDS),
     "seed": parse_seeds,
     "fault": _fault_specs,
 }

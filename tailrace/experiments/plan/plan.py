@@ -118,6 +118,7 @@ def plan(experiment: Experiment, target: str) -> Plan:
         pfc=thresholds,
         sample_ns=None if experiment.sample_ns is None else scaled_ns("sample", experiment.sample_ns, scale),
         watch=experiment.follow,
+        record=experiment.record,
         background=frozenset(number for number, name in classes.items() if name == BACKGROUND),
         real_controller=_real_controller(experiment, target, scale),
         sources=sources,

@@ -124,6 +124,11 @@ class FlowReceiver(QueuePair):
         """Whether every byte has arrived in order."""
         return self.end_ns != _NO_TIME
 
+    @property
+    def path_changes(self) -> int:
+        """Number of changes of path between consecutive packets (hosts.nic.order)."""
+        return self._order.path_changes
+
     def template(self, kind: int) -> tuple[bytes, bytes]:
         """Headers of ACKs or NIC ACKs."""
         sport, qpn = self.flow.sport, self.flow.qpn
@@ -279,7 +284,7 @@ class FlowReceiver(QueuePair):
             overtaken=self._order.overtaken,
             ood_max=self._order.degree_max,
             out_of_sequence=self._out_of_sequence,
-            path_changes=self._order.path_changes,
+            path_changes=self.path_changes,
             ce_marked=self._ce_marked,
             trimmed=self._trimmed,
             cnps_sent=self._cnps_sent,

@@ -158,6 +158,21 @@ class FlowSender(QueuePair):
         """Whether everything has been acknowledged."""
         return self.transport.done
 
+    @property
+    def drains(self) -> int:
+        """Number of times that the flow was paused for a change of path."""
+        return self._pause.count + (self._flowcut.drains if self._flowcut is not None else 0)
+
+    @property
+    def draining(self) -> bool:
+        """Whether the flow is paused for a change of path."""
+        return self._pause.paused or (self._flowcut is not None and self._flowcut.draining)
+
+    @property
+    def timeouts(self) -> int:
+        """Number of retransmission timeouts."""
+        return self.transport.timeouts
+
     def template(self, kind: int) -> tuple[bytes, bytes]:
         """Headers of data packets, and the RETH of the first packet."""
         assert kind in (DATA, PAYLOAD)
@@ -380,11 +395,11 @@ class FlowSender(QueuePair):
             done=self.transport.done,
             packets=self._sent,
             retransmitted=self._retransmitted,
-            drains=self._pause.count + (flowcut.drains if flowcut else 0),
+            drains=self.drains,
             drained_ns=self._pause.total_ns(now_ns) + (flowcut.total_ns(now_ns) if flowcut else 0),
             reroutes=flowcut.reroutes if flowcut else 0,
             pause_timeouts=self._pause.timeouts + (flowcut.timeouts if flowcut else 0),
-            timeouts=self.transport.timeouts,
+            timeouts=self.timeouts,
             congestion_notifications=self._congestion_notifications,
             nacks=self._nacks,
             explored=self._explored,

@@ -9,7 +9,7 @@ import hashlib
 import heapq
 from array import array
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from ipaddress import IPv4Address
 from pathlib import Path
 from typing import NamedTuple, cast
@@ -20,6 +20,7 @@ from tailrace.sim.network.account import NetworkAccount
 from tailrace.sim.network.core import WireAccount
 from tailrace.sim.network.errors import NetworkError
 from tailrace.sim.network.fabric import Fabric
+from tailrace.sim.network.record import FlowKey, FrameRecord, read_records
 from tailrace.sim.network.transits import WireTransit, read_transits
 from tailrace.sim.network.wire import Tap, Wire
 from tailrace.spec.constants import PS_PER_NS
@@ -222,6 +223,27 @@ class Observation(Fabric):
         # each rank's list is sorted by time and switch, and a switch is in one rank only
         sights = heapq.merge(*self.all_gather(self._net.watched(watch)), key=lambda sight: sight[:2])
         return [Sight(time_ps, switches[switch].name, port, psn) for time_ps, switch, port, psn in sights]
+
+    def record(self, *, packets: bool) -> None:
+        """Records from now on losses, recirculations, PFC frames and trimmed packets; with `packets`, the
+        arrival of every frame on every wire. A record takes 40 bytes of memory.
+
+        Raises:
+            NetworkError: there is a record already, or the network has several ranks.
+        """
+        self._net.record(packets)
+
+    def recorded(self, flows: Mapping[FlowKey, int]) -> Iterator[FrameRecord]:
+        """All records so far, by time; `flows` has the ids of flows, by both directions of each.
+
+        Raises:
+            NetworkError: there were too many records for the memory.
+        """
+        entries, is_full = self._net.recorded()
+        if is_full:
+            raise NetworkError("the record has too many frames: record events only, or run fewer flows")
+        names = [switch.name for switch in self.topology.switches]
+        return read_records(entries, self.wires, names, flows)
 
     def log_flow(self, src: str, dst: str) -> None:
         """Logs each transit of a wire by packets between two IPv4 addresses, in both directions, and by

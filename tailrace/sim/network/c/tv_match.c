@@ -9,6 +9,7 @@
 #define ETHERTYPE_VLAN 0x8100u
 #define ETHERTYPE_IPV4 0x0800u
 #define IPV4_BYTES 20u
+#define UDP_BYTES 8u
 #define UDP 17u
 #define DSCP_SHIFT 2          /* in the TOS byte */
 /* Limit of the VLAN tags and shims that are skipped in front of IPv4. */
@@ -77,6 +78,22 @@ const uint8_t *tv_match_ipv4(const tv_formats *f, const uint8_t *data,
         }
     }
     return type == ETHERTYPE_IPV4 && len - at >= IPV4_BYTES ? data + at : NULL;
+}
+
+const uint8_t *tv_match_psn(const tv_formats *f, const uint8_t *ip,
+                            uint32_t len)
+{
+    uint32_t at = (ip[0] & 15u) * 4;
+    if (ip[9] != UDP || len < at + UDP_BYTES)
+        return NULL;
+    const uint8_t *udp = ip + at;
+    for (unsigned i = 0; i < TV_BTHS; i++) {
+        const tv_bth *b = &f->bth[i];
+        if (b->port && b->port == tc_get16(udp + 2) &&
+            len - at >= b->psn_at + 3)
+            return udp + b->psn_at;
+    }
+    return NULL;
 }
 
 void tv_kinds_add(tv_kinds *k, const tv_formats *f, const uint8_t *data,

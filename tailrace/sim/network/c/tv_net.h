@@ -48,6 +48,7 @@ typedef struct tv_watch tv_watch;
 typedef struct tv_sampler tv_sampler;
 typedef struct tv_ranks tv_ranks;
 typedef struct tv_log tv_log;
+typedef struct tv_recorder tv_recorder;
 
 /* Counts of frames, and of their bytes of virtual payload (which is not
  * stored). */
@@ -108,6 +109,9 @@ int tv_match_frame(const tv_formats *f, const tv_match *m,
  * is none or it is incomplete. */
 const uint8_t *tv_match_ipv4(const tv_formats *f, const uint8_t *data,
                              uint32_t len);
+/* The 3 bytes of the PSN of an IPv4 packet of len bytes; NULL: it has none. */
+const uint8_t *tv_match_psn(const tv_formats *f, const uint8_t *ip,
+                            uint32_t len);
 /* Counts a frame if it is a data frame. */
 void tv_kinds_add(tv_kinds *k, const tv_formats *f, const uint8_t *data,
                   uint32_t len, uint32_t virt);
@@ -254,8 +258,9 @@ int tv_node_settle(tv_node *n, uint64_t now_ps);
 int tv_node_inject(tv_node *n, uint32_t port, const uint8_t *data,
                    uint32_t len, uint64_t now_ps);
 uint64_t tv_node_next(const tv_node *n);
-/* The callback tr_lost_fn of a switch's core, called with the node. */
-void tv_node_lost(void *node, const tr_lost *frame);
+/* The callbacks tr_lost_fn of a switch's core, called with the node. */
+void tv_node_lost(void *node, uint64_t now_ps, const tr_lost *frame);
+void tv_node_recirculated(void *node, uint64_t now_ps, const tr_lost *frame);
 /* Whether a blackhole discards a frame that enters a switch. */
 int tv_blackhole_takes(const tv_node *n, const tc_frame *f);
 void tv_blackhole_free(tv_blackhole *h);
@@ -311,6 +316,7 @@ struct tv_net {
     tv_watch *watches;
     tv_sampler *sampler;
     tv_log *log;
+    tv_recorder *recorder;
     tv_ranks *ranks;          /* NULL: there is a single rank */
 };
 
@@ -393,6 +399,38 @@ struct tv_log {
 /* Adds an event, if the frame belongs to the log; 0, -1. */
 int tv_log_add(const tv_wire *w, uint32_t what, const tc_frame *f);
 void tv_log_free(tv_log *l);
+/* tv_record.c: the record of a run, for replays. */
+enum tv_recorded {
+    TV_ARRIVED,               /* at the end of a wire */
+    TV_FAILED,                /* lost on a wire, by a fault */
+    TV_DROPPED,               /* in a switch */
+    TV_RECIRCULATED           /* in a switch */
+};
+enum tv_protocol { TV_OTHER, TV_ROCE, TV_IP, TV_LOCAL, TV_MAC_CONTROL };
+enum { TV_IS_TRIMMED = 1, TV_IS_RETRANSMITTED = 2, TV_IS_MARKED = 4 };
+typedef struct tv_entry {
+    uint64_t time_ps;
+    uint32_t place;           /* index of the wire, or of the switch */
+    uint32_t src, dst;        /* IPv4 addresses */
+    uint32_t qpn, psn;        /* of the BTH */
+    uint32_t bytes;
+    uint8_t what, protocol;   /* tv_recorded, tv_protocol */
+    uint8_t type;             /* opcode of the BTH; subtype; the priorities
+                               * that a PFC frame pauses */
+    uint8_t flags;            /* TV_IS_* */
+    uint32_t unused;
+} tv_entry;
+struct tv_recorder {
+    uint8_t packets;          /* record every arrival; else only PFC frames and
+                               * trimmed packets */
+    uint8_t full;             /* entries were left out: there were too many, or
+                               * there was no memory */
+    tv_entry *entries;
+    size_t n, cap;
+};
+void tv_record_add(tv_net *net, enum tv_recorded what, uint32_t place,
+                   const tc_frame *f);
+void tv_record_free(tv_recorder *r);
 /* tv_capture.c: writes pcapng files of frames that arrive on wires. A failed
  * write raises NetworkError (NULL, -1). Only the first of several ranks writes.
  */

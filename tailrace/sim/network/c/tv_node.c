@@ -78,9 +78,24 @@ uint64_t tv_node_next(const tv_node *n)
     return next;
 }
 
-void tv_node_lost(void *node, const tr_lost *frame)
+/* Records what a switch did with a frame. */
+static void record(tv_node *n, enum tv_recorded what, uint64_t now_ps,
+                   const tr_lost *frame)
+{
+    tc_frame f = {now_ps, frame->len, frame->virt, frame->data};
+    tv_record_add(n->net, what, n->index, &f);
+}
+
+void tv_node_recirculated(void *node, uint64_t now_ps, const tr_lost *frame)
+{
+    record(node, TV_RECIRCULATED, now_ps, frame);
+}
+
+void tv_node_lost(void *node, uint64_t now_ps, const tr_lost *frame)
 {
     tv_node *n = node;
+    if (n->net->recorder)
+        record(n, TV_DROPPED, now_ps, frame);
     if (frame->copy) /* a clone or multicast copy is no data frame */
         return;
     if (frame->cut)  /* truncated by the P4 program */
@@ -226,6 +241,8 @@ static int receive(tv_node *n, tv_wire *w)
     if (__builtin_expect(n->blackholes != NULL, 0) &&
         tv_blackhole_takes(n, &f)) {
         n->swallowed.frames++;
+        if (net->recorder)
+            tv_record_add(net, TV_DROPPED, n->index, &f);
         n->swallowed.virt += f.virt;
         tv_kinds_add(&n->swallowed_data, &net->formats, f.data, f.len, f.virt);
         return 0;

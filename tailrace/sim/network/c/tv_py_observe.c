@@ -167,6 +167,46 @@ static PyObject *capture(tv_object *self, PyObject *args)
     Py_RETURN_NONE;
 }
 
+/* record(packets): from now on records PFC frames, trimmed packets, losses and
+ * recirculations; with `packets`, all frames */
+static PyObject *record(tv_object *self, PyObject *args)
+{
+    tv_net *net = &self->net;
+    int packets;
+    if (!PyArg_ParseTuple(args, "p", &packets))
+        return NULL;
+    if (net->ranks || net->recorder) {
+        tv_net_error(net->ranks ? "a record needs the whole network: run it "
+                                  "with one rank"
+                                : "there is a record already");
+        return NULL;
+    }
+    net->recorder = calloc(1, sizeof *net->recorder);
+    if (!net->recorder)
+        return PyErr_NoMemory();
+    net->recorder->packets = (uint8_t)packets;
+    for (uint32_t i = 0; i < net->n_wires; i++)
+        net->wires[i]->inspects_arrivals = 1;
+    for (uint32_t i = 0; i < net->n_nodes; i++)
+        if (net->nodes[i]->core)
+            tr_set_recirculated(net->nodes[i]->core, tv_node_recirculated,
+                                net->nodes[i]);
+    Py_RETURN_NONE;
+}
+
+/* recorded() -> the entries so far (tv_entry), and whether some were left
+ * out */
+static PyObject *recorded(tv_object *self, PyObject *nothing)
+{
+    (void)nothing;
+    const tv_recorder *r = self->net.recorder;
+    if (!r)
+        return PyErr_Format(PyExc_ValueError, "nothing is recorded");
+    return Py_BuildValue("y#N", r->n ? (const char *)r->entries : "",
+                         (Py_ssize_t)(r->n * sizeof *r->entries),
+                         PyBool_FromLong(r->full));
+}
+
 /* watch(src, dst) -> index of a watch, which records from now on each arrival
  * at a switch of packets from one IPv4 address to another */
 static PyObject *watch(tv_object *self, PyObject *args)
@@ -290,6 +330,8 @@ PyMethodDef tv_py_observe_methods[] = {
     {"log", (PyCFunction)log_flow, METH_VARARGS, NULL},
     {"logged", (PyCFunction)logged, METH_NOARGS, NULL},
     {"capture", (PyCFunction)capture, METH_VARARGS, NULL},
+    {"record", (PyCFunction)record, METH_VARARGS, NULL},
+    {"recorded", (PyCFunction)recorded, METH_NOARGS, NULL},
     {"watch", (PyCFunction)watch, METH_VARARGS, NULL},
     {"watched", (PyCFunction)watched, METH_VARARGS, NULL},
     {"sample", (PyCFunction)sample, METH_VARARGS, NULL},

@@ -84,6 +84,8 @@ static int net_clear(tv_object *self)
     net->sampler = NULL;
     tv_log_free(net->log);
     net->log = NULL;
+    tv_record_free(net->recorder);
+    net->recorder = NULL;
     tv_net_clear(net);
     tv_ranks_free(net->ranks);
     net->ranks = NULL;
@@ -96,9 +98,11 @@ static PyObject *net_close(tv_object *self, PyObject *nothing)
 {
     (void)nothing;
     for (uint32_t i = 0; !self->net.closed && i < self->net.n_nodes; i++)
-        if (self->net.nodes[i]->core)
-            /* from now on the core reports no dropped frames to the node */
+        if (self->net.nodes[i]->core) {
+            /* from now on the core reports nothing to the node */
             tr_set_lost(self->net.nodes[i]->core, NULL, NULL);
+            tr_set_recirculated(self->net.nodes[i]->core, NULL, NULL);
+        }
     self->net.closed = 1;
     if (tv_capture_close(&self->net) < 0)
         return NULL;

@@ -6,24 +6,13 @@
 
 #include <stdlib.h>
 
-#define UDP_BYTES 8u
-#define PROTOCOL_UDP 17
 #define PSN_MASK 0xffffffu
 
 /* The PSN of an IPv4 packet of len bytes; UINT32_MAX: it has none. */
 static uint32_t psn_of(const tv_formats *f, const uint8_t *ip, uint32_t len)
 {
-    uint32_t at = (ip[0] & 15u) * 4;
-    if (ip[9] != PROTOCOL_UDP || len < at + UDP_BYTES)
-        return UINT32_MAX;
-    const uint8_t *udp = ip + at;
-    for (unsigned i = 0; i < TV_BTHS; i++) {
-        const tv_bth *b = &f->bth[i];
-        if (b->port && b->port == tc_get16(udp + 2) &&
-            len - at >= b->psn_at + 3)
-            return tc_get32(udp + b->psn_at - 1) & PSN_MASK; /* 24 bits */
-    }
-    return UINT32_MAX;
+    const uint8_t *psn = tv_match_psn(f, ip, len);
+    return psn ? tc_get32(psn - 1) & PSN_MASK : UINT32_MAX; /* 24 bits */
 }
 
 static int record(tv_watch *w, tv_sight sight)

@@ -248,6 +248,8 @@ static int take_lost(tv_wire *w, enum tv_loss kind, const tc_frame *f)
     tv_kinds_add(&w->lost_data, &w->net->formats, f->data, f->len, f->virt);
     if (w->captures && tv_capture_add(w, 1, f) < 0)
         return -1;
+    if (w->net->recorder)
+        tv_record_add(w->net, TV_FAILED, w->index, f);
     if (w->logged && tv_log_add(w, TV_LOST + (uint32_t)kind, f) < 0)
         return -1;
     if (w->tap && tv_tap_call(w, TV_LOST, f) < 0)
@@ -277,6 +279,8 @@ int tv_wire_take(tv_wire *w, tc_frame *out)
     if (__builtin_expect(w->inspects_arrivals, 0)) {
         if (w->captures && tv_capture_add(w, 0, out) < 0)
             return -1;
+        if (w->net->recorder)
+            tv_record_add(w->net, TV_ARRIVED, w->index, out);
         if (w->logged && tv_log_add(w, TV_RECEIVED, out) < 0)
             return -1;
         if (w->tap) {

@@ -479,8 +479,8 @@ struct tr_switch {
 
     tr_log_fn log;
     void *log_arg;
-    tr_lost_fn lost;
-    void *lost_arg;
+    tr_lost_fn lost, recirculated_fn;
+    void *lost_arg, *recirculated_arg;
     uint32_t origin;          /* the id that received frames get (tr_origin) */
     struct tr_tracer *tracer; /* records what happens to marked packets */
     uint32_t marked;          /* last mark that earlier tracers used; their

@@ -61,6 +61,10 @@ void tr_recirculate(tr_switch *s, tr_pkt *p, uint64_t now_ps)
         start += (uint64_t)((tr_u128)((uint64_t)p->len + p->virt) * 8 *
                             TR_PS_PER_S / s->cfg.recirc_rate_bps);
     s->recirc_busy_ps = start;
+    if (s->recirculated_fn) {
+        tr_lost frame = tr_pkt_lost(p);
+        s->recirculated_fn(s->recirculated_arg, now_ps, &frame);
+    }
     reenter(s, &s->recirculated, p, start);
 }
 

@@ -113,7 +113,7 @@ void tr_lose(tr_switch *s, enum tr_drop reason, const tr_lost *frame)
     s->drops[reason]++;
     s->account.dropped_virt += frame->virt;
     if (s->lost)
-        s->lost(s->lost_arg, frame);
+        s->lost(s->lost_arg, s->now_ps, frame);
 }
 
 tr_lost tr_pkt_lost(const tr_pkt *p)
@@ -144,6 +144,14 @@ void tr_set_lost(tr_switch *s, tr_lost_fn fn, void *arg)
     tr_switch_lock(s);
     s->lost = fn;
     s->lost_arg = arg;
+    tr_switch_unlock(s);
+}
+
+void tr_set_recirculated(tr_switch *s, tr_lost_fn fn, void *arg)
+{
+    tr_switch_lock(s);
+    s->recirculated_fn = fn;
+    s->recirculated_arg = arg;
     tr_switch_unlock(s);
 }
 

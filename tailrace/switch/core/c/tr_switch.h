@@ -215,7 +215,7 @@ typedef struct tr_account {
                                * copies */
 } tr_account;
 
-/* A frame that a switch drops. */
+/* A frame that a switch drops or recirculates. */
 typedef struct tr_lost {
     const uint8_t *data;      /* NULL: the bytes are no longer available */
     uint32_t len, virt;
@@ -259,8 +259,9 @@ typedef struct tr_replica {
 
 /* Called with a line of log text. level: 1 info, 2 warning, 3 error */
 typedef void (*tr_log_fn)(void *arg, int level, const char *text);
-/* Called with each frame that is dropped. */
-typedef void (*tr_lost_fn)(void *arg, const tr_lost *frame);
+/* Called with each frame that is dropped, or recirculated, and the time of the
+ * switch's last event. */
+typedef void (*tr_lost_fn)(void *arg, uint64_t now_ps, const tr_lost *frame);
 /* Returns the current time in ps. */
 typedef uint64_t (*tr_clock_fn)(void *arg);
 
@@ -355,6 +356,8 @@ void tr_set_log(tr_switch *s, tr_log_fn fn, void *arg);
 void tr_set_clock(tr_switch *s, tr_clock_fn fn, void *arg);
 /* Makes the switch call fn for every frame that it drops; NULL: no calls. */
 void tr_set_lost(tr_switch *s, tr_lost_fn fn, void *arg);
+/* The same for every frame that it recirculates. */
+void tr_set_recirculated(tr_switch *s, tr_lost_fn fn, void *arg);
 
 /* Tables. Handles are >= 0; handle -1 is the default entry. An insertion uses
  * prefix_bits only in LPM tables, priority only in ternary and range tables. */
