@@ -9,9 +9,10 @@
 
 queues.parquet has only ports that ever sent. `peer` is the node at the other end of the port's link;
 `tx_bytes` counts bytes sent since the previous sample; `paused` is whether PFC paused the port.
-In record.parquet `what` is arrived or failed (a frame on the link that begins at a port of a node), dropped or
-recirculated (by a switch; its port is -1), or an event of a flow at a host: drain, resume, path change, timeout
-(`count` of them). `frame` is the frame's class (sim/network/record.py), `marked` whether ECN marks it.
+In record.parquet `what` is arrived or failed (a frame on the link that begins at a port of a node), dropped
+or recirculated (by a switch; its port is -1), or an event of a flow at a host: drain, resume, path change,
+timeout (`count` of them). `frame` is its class (sim/network/record.py), `marked` whether ECN marks it. With
+record=events frames arrive only if they are PFC frames, trimmed, or a flow's first ones at a node by a link.
 queues.parquet, paths.parquet and record.parquet are the *timelines* of a run.
 
 The bins of gaps.parquet are those of tailrace/hosts/gaps/histogram.py: a bin begins at `low_ns` and is at

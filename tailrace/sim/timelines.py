@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tables of what was observed in a virtual network: samples of ports, paths of flows, the record of frames."""
+"""Tables of what was observed in a virtual network: samples of ports, paths of flows, a record of frames."""
 
 from __future__ import annotations
 

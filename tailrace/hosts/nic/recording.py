@@ -21,8 +21,8 @@ RESUME: Final = "resume"
 PATH_CHANGE: Final = "path change"
 TIMEOUT: Final = "timeout"
 KINDS: Final = (DRAIN, RESUME, PATH_CHANGE, TIMEOUT)
-"""The flow is paused for a change of path; it resumes; its packets take another path (or, with a negative
-count, packets that were sent earlier arrive late, and a change counted before was none); a timeout expires."""
+"""The flow is paused for a change of path; it resumes; its packets take another path (a negative count
+corrects an earlier one, because a packet that was sent before has arrived late); a timeout expires."""
 
 
 class RecordingNic(Nic):

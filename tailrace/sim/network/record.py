@@ -25,8 +25,8 @@ _TRIMMED, _RETRANSMITTED, _MARKED = 1, 2, 4
 
 DATA, RETRANSMISSION, TRIMMED, ACK, CNP = "data", "retransmission", "trimmed", "ack", "cnp"
 XOFF, XON, IP, OTHER = "xoff", "xon", "ip", "other"
-"""Classes of frames: of RoCE; PFC frames that pause a priority, and those that pause none; other IPv4 packets.
-Frames of the project's EtherType that carry no data have the name of their subtype.
+"""Classes of frames: of RoCE; PFC frames that pause a priority, and those that pause none; other IPv4
+packets. Frames of the project's EtherType that carry no data have the name of their subtype.
 """
 _BY_OPCODE = {int(Opcode.ACK): ACK, int(Opcode.CNP): CNP}
 _BY_SUBTYPE = {int(subtype): subtype.name.lower().replace("_", "-") for subtype in Subtype}

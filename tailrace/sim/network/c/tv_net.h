@@ -420,9 +420,17 @@ typedef struct tv_entry {
     uint8_t flags;            /* TV_IS_* */
     uint32_t unused;
 } tv_entry;
+/* The wire on which a flow's data last arrived at a node. */
+typedef struct tv_hop {
+    uint32_t src, dst, qpn;   /* the flow; src 0: unused */
+    uint32_t node, wire;
+} tv_hop;
 struct tv_recorder {
-    uint8_t packets;          /* record every arrival; else only PFC frames and
-                               * trimmed packets */
+    uint8_t packets;          /* record every arrival; else only PFC frames,
+                               * trimmed packets, and a flow's first packet on
+                               * another wire */
+    tv_hop *hops;             /* hash table with open addressing */
+    size_t n_hops, hop_cap;   /* a power of 2 */
     uint8_t full;             /* entries were left out: there were too many, or
                                * there was no memory */
     tv_entry *entries;

@@ -89,6 +89,47 @@ static void describe(const tv_formats *formats, const tc_frame *f, tv_entry *e)
     }
 }
 
+static tv_hop *hop_slot(tv_hop *hops, size_t cap, const tv_hop *h)
+{
+    uint64_t hash = ((uint64_t)h->src << 32 | h->dst) * TV_MIX_1;
+    hash = (hash ^ ((uint64_t)h->qpn << 32 | h->node)) * TV_MIX_2;
+    size_t i = (size_t)(hash >> 20) & (cap - 1);
+    while (hops[i].src && (hops[i].src != h->src || hops[i].dst != h->dst ||
+                           hops[i].qpn != h->qpn || hops[i].node != h->node))
+        i = (i + 1) & (cap - 1);
+    return &hops[i];
+}
+
+static int hops_grow(tv_recorder *r)
+{
+    size_t cap = r->hop_cap ? r->hop_cap * 2 : FIRST_ENTRIES;
+    tv_hop *hops = calloc(cap, sizeof *hops);
+    if (!hops) {
+        r->full = 1;
+        return 0;
+    }
+    for (size_t i = 0; i < r->hop_cap; i++)
+        if (r->hops[i].src)
+            *hop_slot(hops, cap, &r->hops[i]) = r->hops[i];
+    free(r->hops);
+    r->hops = hops;
+    r->hop_cap = cap;
+    return 1;
+}
+
+/* Whether a flow's data arrives at a node on another wire than before. */
+static int is_new_hop(tv_recorder *r, const tv_wire *w, const tv_entry *e)
+{
+    tv_hop h = {e->src, e->dst, e->qpn, w->target, w->index};
+    if (r->n_hops * 2 >= r->hop_cap && !hops_grow(r))
+        return 0;
+    tv_hop *known = hop_slot(r->hops, r->hop_cap, &h);
+    int is_new = !known->src || known->wire != h.wire;
+    r->n_hops += !known->src;
+    *known = h;
+    return is_new;
+}
+
 void tv_record_add(tv_net *net, enum tv_recorded what, uint32_t place,
                    const tc_frame *f)
 {
@@ -98,7 +139,7 @@ void tv_record_add(tv_net *net, enum tv_recorded what, uint32_t place,
     describe(&net->formats, f, &e);
     int is_pfc = e.protocol == TV_MAC_CONTROL;
     if (what == TV_ARRIVED && !r->packets && !(e.flags & TV_IS_TRIMMED) &&
-        !is_pfc)
+        !is_pfc && !(f->virt && e.src && is_new_hop(r, net->wires[place], &e)))
         return;
     if (what == TV_DROPPED && is_pfc) /* the switch has obeyed it */
         return;
@@ -110,6 +151,7 @@ void tv_record_free(tv_recorder *r)
 {
     if (!r)
         return;
+    free(r->hops);
     free(r->entries);
     free(r);
 }
