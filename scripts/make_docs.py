@@ -39,7 +39,7 @@ SECTIONS = {
     "Running them": ("run", "repeat", "compare", "sweep"),
     "Results": ("Result", "Results", "Summary"),
     "Earlier results": ("open_result", "open_results"),
-    "Figures": ("figure",),
+    "Figures": ("figure", "view"),
     "Files of other tools": ("convert",),
     "Errors": ("Error", "SpecError", "FileError", "TargetError", "RunError"),
 }

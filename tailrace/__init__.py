@@ -47,6 +47,7 @@ __all__ = [
     "repeat",
     "run",
     "sweep",
+    "view",
 ]
 
 if not TYPE_CHECKING:  # with this, type checkers would accept any name

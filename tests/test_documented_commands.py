@@ -232,6 +232,17 @@ def test_a_report_of_what_ran(folder: Path) -> None:
         assert main(words) == 0
 
 
+def test_replays_of_what_ran(folder: Path) -> None:
+    """The commands of docs/view.md, in their order, and README's."""
+    page = (ROOT / "docs" / "view.md").read_text("utf-8")
+    for line in block_after(page, "```").replace("\\\n", " ").splitlines():
+        assert main(shlex.split(line)[1:]) == 0, line
+    (folder / "out").symlink_to(folder / "flowcut")
+    lines = [line for line in TAILRACE if line.split()[1:3] == ["view", "out"]]
+    assert len(lines) == 1
+    assert main(shlex.split(lines[0])[1:]) == 0
+
+
 def test_figures_are_drawn(folder: Path) -> None:
     """Every command of docs/figures.md, in its order, then its Python; and README's, of what a run wrote."""
     page = (ROOT / "docs" / "figures.md").read_text("utf-8")

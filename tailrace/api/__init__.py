@@ -10,6 +10,7 @@ from tailrace.results.results import Results, open_results
 from tailrace.results.summary import Summary
 from tailrace.sim.errors import RunError, TargetError
 from tailrace.spec.errors import Error, FileError, SpecError
+from tailrace.viewer.view import view
 
 __all__ = [
     "Error",
@@ -31,4 +32,5 @@ __all__ = [
     "repeat",
     "run",
     "sweep",
+    "view",
 ]

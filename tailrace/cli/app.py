@@ -26,6 +26,7 @@ COMMANDS = {
         "results": ("paper", "Show stored results of finished runs, chosen by spec."),
         "plot": ("figures", "Draw a figure of a folder of results, for print."),
         "report": ("figures", "Make one HTML page of a folder of results."),
+        "view": ("view", "Make one HTML page that replays a run."),
     },
     "Look": {
         "ls": ("inspect.live", "List running networks, with their switches, hosts and links."),

@@ -61,7 +61,7 @@ class Job(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True)
     pfc: Thresholds | None = None
     sample_ns: int | None = None
     watch: tuple[int, ...] = ()
-    record: Annotated[str | None, Meta(pattern="^(events|packets)$", description="events or packets")] = None
+    record: Annotated[str, Meta(pattern="^(events|packets)$", description="events or packets")] | None = None
     background: frozenset[int] = frozenset()
     real_controller: RealControllerConfig | None = None
     sources: tuple[FrameSource, ...] = ()

@@ -36,6 +36,7 @@ NOT_LOADED: Mapping[str, str] = {
     "experiments/plan/experiment_file.py": "reads specs, which the key includes directly",
     "experiments/presets": "specs, which the key includes directly",
     "report": "shows results",
+    "viewer": "shows results",
     "results/results.py": "collects results",
     "results/table.py": "shows results",
     "experiments/plan/axes.py": "makes tasks from specs",

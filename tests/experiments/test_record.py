@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
+from typing import Any
 
 import pytest
 from msgspec import UNSET
@@ -16,9 +17,9 @@ from tailrace.spec import SpecError
 from tailrace.tables.arrow import values_of
 from tailrace.topology import Topology
 
-K4 = {"topology": "fat-tree:k=4,rate=25Gbps", "target": "virtual", "seed": 3}
-SLOW = {"fault": "link-slow:link=edge1_1-agg1_1,factor=0.1"}
-RUNS = {
+K4: dict[str, Any] = {"topology": "fat-tree:k=4,rate=25Gbps", "target": "virtual", "seed": 3}
+SLOW: dict[str, Any] = {"fault": "link-slow:link=edge1_1-agg1_1,factor=0.1"}
+RUNS: dict[str, dict[str, Any]] = {
     "flowcut nic": {"scheme": "flowcut:variant=nic", "workload": "permutation:size=256KiB", **SLOW},
     "flowcut full": {"scheme": "flowcut:variant=full", "workload": "permutation:size=256KiB", **SLOW},
     "letflow": {"scheme": "letflow", "workload": "permutation:size=256KiB", **SLOW},
@@ -30,14 +31,14 @@ RUNS = {
 }
 
 
-def rows(result: Result) -> list[dict[str, object]]:
+def rows(result: Result) -> list[dict[str, Any]]:
     table = result.timelines.record
     assert table is not None
     columns = values_of(table)
     return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
 
 
-def at(network: Topology, row: Mapping[str, object]) -> str:
+def at(network: Topology, row: Mapping[str, Any]) -> str:
     """The node at the other end of the link on which a frame arrived."""
     return network.ports_of(row["node"])[row["port"]].name
 
@@ -94,7 +95,8 @@ def test_events_are_packets_without_the_frames_that_arrive_where_the_last_one_di
     network = topology_of(K4["topology"])
     access = {host.name: host.switch for host in network.hosts}
     for keys in (RUNS["rlb"], RUNS["spritz"]):
-        kept, last = [], {}
+        kept: list[dict[str, Any]] = []
+        last: dict[Any, Any] = {}
         for row in rows(tailrace.run(**K4, **keys, record="packets")):
             if row["what"] == "arrived" and row["frame"] not in ("trimmed", "xoff", "xon"):
                 if row["frame"] not in ("data", "retransmission"):

@@ -68,10 +68,12 @@ def read_records(
     for entry in sorted(_ENTRY.iter_unpack(entries), key=lambda entry: entry[0]):
         time_ps, place, src, dst, qpn, psn, length, what, protocol, kind, flags, _ = entry
         is_roce = protocol == _ROCE
+        node, port = (ends if what < _ON_WIRES else nodes)[place]
         yield FrameRecord(
             time_ps // PS_PER_NS,
             _WHAT[what],
-            *(ends if what < _ON_WIRES else nodes)[place],
+            node,
+            port,
             flows.get((src, dst, qpn)) if is_roce else None,
             psn if is_roce else None,
             length,

@@ -33,7 +33,7 @@ from tailrace.results.summary import Summary
 from tailrace.sim.errors import RunError
 from tailrace.sim.network import Network
 from tailrace.sim.network.transits import WireTransit
-from tailrace.sim.outcome import Report
+from tailrace.sim.outcome import Outcome, Report
 from tailrace.sim.run import VirtualBackend
 from tailrace.spec import SpecError, plugins
 from tailrace.spec.constants import PS_PER_NS
@@ -122,9 +122,18 @@ def flow_log(run: FinishedRun, flow: FlowSpec, report: Report) -> list[WireTrans
     )
     with plugins.blamed(run.summary.scheme):
         outcome = backend.run(run.plan.job, report)
+    check_same(run, outcome)
+    return transits
+
+
+def check_same(run: FinishedRun, outcome: Outcome) -> None:
+    """Checks that a repetition is the same run.
+
+    Raises:
+        RunError: the trace differs from that of the finished run.
+    """
     if outcome.trace_sha256 != run.summary.trace_sha256:
         raise RunError(f"{run.folder}: {_difference(run, outcome.trace_sha256 or '', outcome.p4_sha256)}")
-    return transits
 
 
 def _difference(run: FinishedRun, sha256: str, p4_sha256: str | None) -> str:
