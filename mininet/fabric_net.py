@@ -3,14 +3,13 @@
 
 from __future__ import annotations
 
-import shlex
 import socket
 from collections.abc import Callable
 
 from fabric_plan import FABRIC_MTU, HOST_MTU_BYTES, FabricPlan, SwitchPlan, host_interface
 from fabric_process import FabricProcess, run
-from fabric_report import FabricError, InputError
-from fabric_sandbox import claim_nic_ports
+from fabric_report import InputError
+from fabric_sandbox import claim_nic_ports, inside
 
 from tailrace.emulation.target import add_mininet_path
 from tailrace.topology import GATEWAY_MAC
@@ -24,12 +23,9 @@ except ImportError as error:
     raise InputError(f"Mininet cannot be imported ({error}); install Debian's package mininet") from error
 
 GATEWAY_IP = "169.254.0.1"
-"""The next hop of all hosts. No node has this address: hosts need only its MAC address, GATEWAY_MAC."""
+"""The next hop of hosts. No node has this address: hosts need only its MAC address, GATEWAY_MAC."""
 
 _IPV6_OFF = "/proc/sys/net/ipv6/conf/all/disable_ipv6"
-_UP_COMMANDS = 3
-"""The first commands of `_configure` start the interfaces."""
-
 _OFFLOADS = ("rx", "tx", "sg", "tso", "gso", "gro")
 Starter = Callable[[SwitchPlan], FabricProcess]
 
@@ -58,11 +54,11 @@ class P4Switch(Switch):
 class FabricNet:
     """The running fabric. It is not taken down link by link: it disappears with its namespaces."""
 
-    def __init__(self, plan: FabricPlan, starter: Starter, *, silent: bool = False) -> None:
+    def __init__(self, plan: FabricPlan, starter: Starter, *, foreign: bool = False) -> None:
         """Makes hosts, switches and links, and starts the switch processes.
 
         Args:
-            silent: the hosts' kernel stacks have no address, so that they answer no frame.
+            foreign: hosts have the topology's subnets, routes and ARP entries, if it has any.
 
         Raises:
             FabricError: an interface cannot be made, or a switch cannot be started.
@@ -72,13 +68,14 @@ class FabricNet:
         self.plan = plan
         self.mininet = Mininet(topo=None, controller=None, build=False)
         self._claimed: list[socket.socket] = []
+        self._foreign = foreign
         for host in plan.topology.hosts:
             self.mininet.addHost(host.name, cls=Host)
         for switch in plan.switches:
             self.mininet.addSwitch(switch.name, cls=P4Switch, plan=switch, starter=starter)
         self._add_links()
         for host in plan.topology.hosts:
-            self._configure(host, silent=silent)
+            self._configure(host)
         self.mininet.built = True
         self.mininet.start()
 
@@ -99,29 +96,25 @@ class FabricNet:
             run(_offloads_off(name))
         run(["ip", "-batch", "-"], "".join(f"link set dev {name} mtu {FABRIC_MTU} up\n" for name in names))
 
-    def _configure(self, host: HostData, *, silent: bool) -> None:
-        """Gives a host's kernel stack an address and a default route, unless it is to be silent."""
+    def _configure(self, host: HostData) -> None:
+        """Starts a host's interfaces, and gives its kernel stack an address."""
         node, name = self.mininet[host.name], host_interface(host.name)
-        mtu = ["mtu", str(HOST_MTU_BYTES)]
-        commands = [
-            ["ip", "link", "set", "dev", "lo", "up"],
-            _offloads_off(name),
-            ["ip", "link", "set", "dev", name, "mtu", str(FABRIC_MTU), "up"],
-            ["ip", "address", "add", f"{host.ip}/32", "dev", name],
-            ["ip", "neighbour", "add", GATEWAY_IP, "lladdr", GATEWAY_MAC, "dev", name, "nud", "permanent"],
-            # the MTU of the interface is for the NIC's frames, that of the route for ping and iperf
-            ["ip", "route", "add", "default", "via", GATEWAY_IP, "dev", name, "onlink", *mtu],
-        ]
-        commands = commands[:_UP_COMMANDS] if silent else commands
-        script = f"if test -e {_IPV6_OFF}; then echo 1 > {_IPV6_OFF}; fi"
-        steps = [script, *(f"{shlex.join(arguments)} >/dev/null" for arguments in commands), "echo done"]
-        output = node.cmd(" && ".join(steps))
-        if output.split() != ["done"]:
-            raise FabricError(f"cannot configure {host.name}: {' '.join(output.split())}")
+        node.cmd(f"if test -e {_IPV6_OFF}; then echo 1 > {_IPV6_OFF}; fi")
+        with inside(node.pid):
+            run(_offloads_off(name))
+            links = f"link set dev lo up\nlink set dev {name} mtu {FABRIC_MTU} up\n"
+            run(["ip", "-batch", "-"], links + _addresses(host, foreign=self._foreign))
         # Mininet's prompt replaces host names with these addresses
         interface = node.intf(name)
         interface.ip, interface.prefixLen = host.ip, "32"
         self._claimed += claim_nic_ports(node.pid)
+
+    def silence(self, *, silent: bool = True) -> None:
+        """Takes the addresses from hosts' kernel stacks, which then answer no frame, or gives them back."""
+        for host in self.plan.topology.hosts:
+            flush = f"address flush dev {host_interface(host.name)}\n"
+            with inside(self.pid(host.name)):
+                run(["ip", "-batch", "-"], flush if silent else _addresses(host, foreign=self._foreign))
 
     @property
     def switches(self) -> dict[str, tuple[SwitchPlan, FabricProcess]]:
@@ -131,6 +124,23 @@ class FabricNet:
         """The id of a process in the network namespace of a node."""
         pid: int = self.mininet[node].pid
         return pid
+
+
+def _addresses(host: HostData, *, foreign: bool) -> str:
+    """Commands of ip(8) that give a host's kernel stack an address, routes and ARP entries."""
+    name = host_interface(host.name)
+    routes, arp = host.routes, host.arp
+    if not foreign or not routes:
+        routes, arp = ((f"{host.ip}/32", ""), ("0.0.0.0/0", GATEWAY_IP)), ((GATEWAY_IP, GATEWAY_MAC),)
+    length = routes[0][0].partition("/")[2]
+    commands = [f"address add {host.ip}/{length} dev {name}"]
+    commands += [f"neighbour replace {ip} lladdr {mac} dev {name} nud permanent" for ip, mac in arp]
+    # the MTU of the interface is for the NIC's frames, that of routes for ping and iperf; Scapy takes the
+    # source address of packets from the route
+    options = f"dev {name} src {host.ip} mtu {HOST_MTU_BYTES}"
+    for prefix, gateway in routes:
+        commands.append(f"route replace {prefix} {f'via {gateway} onlink' if gateway else ''} {options}")
+    return "".join(f"{command}\n" for command in commands)
 
 
 def _offloads_off(name: str) -> list[str]:

@@ -137,7 +137,7 @@ class Prompt(CLI):
         self._run_command(self._traffic)
 
     def _traffic(self) -> None:
-        if not self._run.job.flows:
+        if not (self._run.job.flows or self._run.job.sources):
             raise FabricError("the experiment has no flows")
         result = self._run.traffic(self._net)
         done = sum(flow["end_ns"] is not None for flow in result["flows"])

@@ -87,7 +87,7 @@ class FabricRun:
             for path in dict.fromkeys(program.path for program in self._programs.values()):
                 fabric_switches.compile_ahead(path)
         self.report.phase("fabric")
-        net = FabricNet(self._plan, self._start_switch, silent=bool(job.sources))
+        net = FabricNet(self._plan, self._start_switch, foreign=job.scheme.is_foreign)
         fabric_switches.wait_ready(net.switches)
         for switch, process in net.switches.values():
             if job.target == BMV2:
@@ -169,6 +169,8 @@ class FabricRun:
         traffic = FabricTraffic(self.job, net, self._run_dir, self._logs, self.watch)
         self._processes.insert(0, traffic.process)
         try:
+            if self.job.sources:
+                net.silence()
             traffic.wait_ready()
             pids = {name: process.pid for name, (_, process) in net.switches.items()}
             before, taken, _ = self._counts(net)
@@ -184,6 +186,8 @@ class FabricRun:
             self.watch.forget(traffic.process)
             traffic.process.end()
             self._processes.remove(traffic.process)
+            if self.job.sources:
+                net.silence(silent=False)
         return self._write(report, load.result(seen, taken), before, after, pfc)
 
     def _counts(self, net: FabricNet) -> tuple[dict[str, dict[str, int]], dict[str, int], dict[str, Any]]:

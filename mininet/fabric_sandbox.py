@@ -40,6 +40,9 @@ GRACE_S = 20.0
 NIC_PORTS = (4791, 4793, 4794)
 """UDP ports that the hosts' NICs use: RoCEv2, and the NIC-only Flowcut's data and ACKs."""
 
+TUTORIAL_PORTS = range(50051, 51075)
+"""TCP ports at which switches serve P4Runtime, as with the p4lang tutorials' tool; no client gets one."""
+
 _NEW_MOUNTS, _NEW_PIDS, _NEW_NET = 0x00020000, 0x20000000, 0x40000000
 _MS_NOSUID, _MS_NODEV, _MS_NOEXEC, _MS_REC, _MS_PRIVATE = 2, 4, 8, 0x4000, 1 << 18
 _PR_SET_PDEATHSIG = 1
@@ -192,7 +195,9 @@ def _end(number: int, _frame: object) -> None:
 
 
 def _prepare() -> None:
-    """Makes mount and network namespaces, mounts their /proc and /sys, sets loopback up and IPv6 off."""
+    """Makes mount and network namespaces, mounts their /proc and /sys, sets loopback up and IPv6 off, and
+    reserves ports.
+    """
     _check(_libc.unshare(_NEW_MOUNTS | _NEW_NET), "make a network namespace")
     _check(_libc.mount(b"none", b"/", None, _MS_REC | _MS_PRIVATE, None), "make the mounts private")
     for name, where in ((b"proc", b"/proc"), (b"sysfs", b"/sys")):
@@ -204,6 +209,8 @@ def _prepare() -> None:
         setting = Path(f"/proc/sys/net/ipv6/conf/{scope}/disable_ipv6")
         if setting.exists():
             setting.write_text("1")
+    reserved = Path("/proc/sys/net/ipv4/ip_local_reserved_ports")
+    reserved.write_text(f"{TUTORIAL_PORTS.start}-{TUTORIAL_PORTS.stop - 1}")
     subprocess.run(["ip", "link", "set", "dev", "lo", "up"], check=True)
 
 

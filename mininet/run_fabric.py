@@ -83,9 +83,9 @@ def check_machine(job: Job) -> None:
     """
     if os.geteuid() != 0:
         raise InputError("Mininet needs root: run it with sudo, or use the target virtual")
-    # Mininet's tools, and those of our Python environment for the prompt's `sh`
+    # for the prompt: `sh tailrace` works, and python3 is the user's, which has the modules of controllers
     bin_dir = str(Path(sys.executable).parent)
-    os.environ["PATH"] = os.pathsep.join([bin_dir, os.environ.get("PATH", os.defpath), *_SYSTEM_PATHS])
+    os.environ["PATH"] = os.pathsep.join([os.environ.get("PATH", os.defpath), bin_dir, *_SYSTEM_PATHS])
     os.environ.setdefault("GRPC_VERBOSITY", "ERROR")
     for tool, package in _TOOLS.items():
         if shutil.which(tool) is None:

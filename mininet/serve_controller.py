@@ -24,6 +24,7 @@ from pathlib import Path
 
 import msgspec
 from fabric_plan import BMV2, thrift_port, tutorial_order
+from fabric_sandbox import TUTORIAL_PORTS
 
 from tailrace.bmv2.thrift import ThriftClient
 from tailrace.controller import runfile
@@ -43,7 +44,6 @@ Switches = dict[str, SwitchAddress]
 WriteRunFile = Callable[[Path | None], None]
 """Writes the run file; the argument is the controller's relay."""
 
-FIRST_PORT = 50051
 _ELECTION_ID = 1
 _CHUNK_BYTES = 1 << 16
 READY_S = 60.0
@@ -77,8 +77,8 @@ def _write_run_file(job: Job, switches: Switches, place: Path, control: Path, re
 async def _install(job: Job, switches: Switches, write_run_file: WriteRunFile) -> None:
     """Writes the programs and entries of a user to the switches, then waits for SIGTERM. Afterwards the
     switches have no primary controller, so that a controller of the user's may become it. It finds the
-    switches, as with the p4lang tutorials' tool, at FIRST_PORT and the following ports of this network
-    namespace, with device ids from 0.
+    switches, as with the p4lang tutorials' tool, at TUTORIAL_PORTS of this network namespace, with device ids
+    from 0.
     """
     ended, programs = _on_sigterm(), job.scheme.programs(job.topology)
     for name, intent in intents_of(job.topology, job.scheme, job.switches).items():
@@ -87,7 +87,7 @@ async def _install(job: Job, switches: Switches, write_run_file: WriteRunFile) -
             await client.become_primary(_ELECTION_ID)
             await install_files(client, programs[name], intent.updates)
     async with contextlib.AsyncExitStack() as stack:
-        for port, name in enumerate(tutorial_order(job.topology), FIRST_PORT):
+        for port, name in enumerate(tutorial_order(job.topology), TUTORIAL_PORTS.start):
             await stack.enter_async_context(await _forward(port, switches[name].address))
         write_run_file(None)
         _print_event("ready", f"{len(switches)} switches")
