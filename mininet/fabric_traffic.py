@@ -22,6 +22,7 @@ from fabric_watch import POLL_S, ProcessMonitor
 from tailrace.hosts.driver.job import HostJob, HostsJob
 from tailrace.hosts.flows.paths import PathList
 from tailrace.sim.job import Job
+from tailrace.sim.progress import limit_ns
 from tailrace.spec.constants import NS_PER_S
 from tailrace.topology import GATEWAY_MAC
 from tailrace.topology.timing import base_rtt_ns
@@ -99,6 +100,8 @@ class FabricTraffic:
             seed=job.seed,
             result=str(self._result),
             sources=job.sources,
+            # a user's program may drop all packets of a flow
+            timeout_ns=limit_ns(job) if job.scheme.is_foreign else None,
             linger_ns=_linger_ns(job),
         )
 
