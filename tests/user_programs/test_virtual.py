@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import json
+import struct
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -11,6 +12,7 @@ from typing import Any
 import pytest
 from finsy.proto import p4r
 from google.protobuf import text_format
+from scapy.layers.l2 import Ether
 
 import tailrace
 from tailrace.experiments.plan.identity import run_id_of
@@ -19,7 +21,10 @@ from tailrace.p4rt.entry_files import read_updates
 from tailrace.sim.run import PausedRun
 from tests.user_programs.network import (
     HOSTS,
+    LINK_PORT,
+    MACS,
     OTHER,
+    PORTS,
     TOPOLOGY,
     arrived,
     commands,
@@ -32,6 +37,7 @@ from tests.user_programs.network import (
 )
 
 PERMUTATION = "permutation:size=20KiB"
+BROADCAST = "ff:ff:ff:ff:ff:ff"
 SCHEME = "program:json=basic_l3.json"
 
 
@@ -100,6 +106,27 @@ def test_frames_arrive_as_the_program_says(tmp_path: Path) -> None:
         write_capture(tmp_path / f"{sender}.pcap", frames_of(sender))
         run(workload=f"replay:host={sender},file={sender}.pcap", out=tmp_path / sender)
         assert arrived(tmp_path / sender) == expected(sender)
+
+
+def test_groups_of_runtime_files_reach_all_hosts_but_the_sender(tmp_path: Path) -> None:
+    """Frames of a protocol that Tailrace does not know (tests/programs/multicast.p4); egress writes its port."""
+    copy_program(tmp_path / "basic_l3.json", "multicast")
+    for switch in OTHER:
+        ports = [port for at, port in PORTS.values() if at == switch]
+        replicas = [{"egress_port": port, "instance": 0} for port in (*ports, LINK_PORT)]
+        groups = [{"multicast_group_id": 1, "replicas": replicas}]
+        files = {"target": "bmv2", "p4info": "-", "bmv2_json": "-", "multicast_group_entries": groups}
+        Path(f"{switch}-runtime.json").write_text(json.dumps(files))
+    ether = bytes(Ether(src=MACS["h1"], dst=BROADCAST, type=0x1234))
+    split_horizon, replication = 8, 5
+    order = struct.pack("!HBBHH", 1, split_horizon, 0, 0, 0)
+    write_capture(tmp_path / "h1.pcap", [Ether(ether + order)])
+    run(workload="replay:host=h1,file=h1.pcap", out=tmp_path / "out")
+    assert arrived(tmp_path / "out") == {
+        host: [ether + struct.pack("!HBBHH", 1, split_horizon, replication, 0, port)]
+        for host, (_, port) in PORTS.items()
+        if host != "h1"
+    }
 
 
 def test_captures_keep_times_and_speed(tmp_path: Path) -> None:
