@@ -20,10 +20,8 @@ from tailrace.spec import plugins
 from tailrace.spec.files import MOST_TEXT_BYTES, read_bytes, without_bom
 from tailrace.spec.text import one_line
 
-_P4INFO = (".p4info.txtpb", ".p4.p4info.txtpb", ".p4info.txt", ".p4.p4info.txt", ".p4info")
-"""Endings of P4Info files next to NAME.json: this project's, p4lang's tutorials', p4c's before 2024, and that
-of the tutorials' Makefiles until 2019.
-"""
+_P4INFO = (".p4info.txtpb", ".p4.p4info.txtpb", ".p4info.txt", ".p4.p4info.txt")
+"""Endings of P4Info files next to NAME.json: this project's, p4lang's tutorials', and p4c's before 2024."""
 _CACHED = 256
 JSON = ".json"
 _INFO = ":"

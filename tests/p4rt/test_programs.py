@@ -40,9 +40,7 @@ def test_what_is_no_p4info_is_refused() -> None:
             parse_p4info(data)
 
 
-@pytest.mark.parametrize(
-    "suffix", [".p4info.txtpb", ".p4.p4info.txtpb", ".p4info.txt", ".p4.p4info.txt", ".p4info"]
-)
+@pytest.mark.parametrize("suffix", [".p4info.txtpb", ".p4.p4info.txtpb", ".p4info.txt", ".p4.p4info.txt"])
 def test_p4info_beside_by_the_names_that_the_tutorials_give_it(tmp_path: Path, suffix: str) -> None:
     (tmp_path / "some.json").write_text("{}")
     (tmp_path / f"some{suffix}").write_text(TABLE)
