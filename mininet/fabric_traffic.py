@@ -32,6 +32,9 @@ READY_S = 60.0
 LINGER_S, LINGER_RTTS = 0.5, 20
 """How long hosts wait for the last frames if nobody knows how many are under way; in base RTTs at least."""
 
+LEAST_LIMIT_S = 10
+"""The limit of virtual time may be milliseconds; this machine may be busy for seconds."""
+
 START = "start\n"
 
 
@@ -39,6 +42,11 @@ def _linger_ns(job: Job) -> int:
     if not job.sources and not job.nic.kind.unreliable:
         return 0
     return max(round(LINGER_S * NS_PER_S), LINGER_RTTS * base_rtt_ns(job.topology, job.scheme.frame_bytes))
+
+
+def _timeout_ns(job: Job) -> int | None:
+    """When a run ends in which a user's program may drop all packets of a flow; None: no limit."""
+    return max(limit_ns(job), LEAST_LIMIT_S * NS_PER_S) if job.scheme.is_foreign else None
 
 
 class FabricTraffic:
@@ -100,8 +108,7 @@ class FabricTraffic:
             seed=job.seed,
             result=str(self._result),
             sources=job.sources,
-            # a user's program may drop all packets of a flow
-            timeout_ns=limit_ns(job) if job.scheme.is_foreign else None,
+            timeout_ns=_timeout_ns(job),
             linger_ns=_linger_ns(job),
         )
 
