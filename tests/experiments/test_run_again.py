@@ -64,6 +64,7 @@ VALUES: dict[str, st.SearchStrategy[Any]] = {
     "controller": st.sampled_from(("ideal", "real", "real:latency=2us,interval=30us")),
     "sample": st.sampled_from(("10us", "1500ns")),
     "follow": st.lists(st.integers(1, 4), max_size=2, unique=True),
+    "record": st.sampled_from(("events", "packets")),
     "gaps": st.booleans(),
 }
 SOME = st.fixed_dictionaries(
