@@ -109,7 +109,13 @@ EXPERIMENT = OptionGroup(
 KEYS = tuple(option.names[0].removeprefix("--").replace("-", "_") for option in EXPERIMENT.options)
 """The keys of an experiment file, except those of schemes."""
 
-OUT = argument("--out", metavar="DIR", type=Path, default=Path("out"), help="folder for the results")
+OUT = argument(
+    "--out",
+    metavar="DIR",
+    type=Path,
+    default=Path("out"),
+    help="folder for the results; runs in it that are not needed are removed",
+)
 SCHEMES = argument(
     "--scheme",
     metavar="SPEC",

@@ -167,6 +167,9 @@ def quick_papers(args: Namespace) -> None:
             rows += quick.rows_of(document, file.claims(quick.SCALE), known[name].fails)
             failed += [f"{name}: {text}" for text in document.failed if text not in known[name].fails]
     show(quick_table(quick.joined(rows) if view.format in TABLES else rows), view, _QUICK_COLUMNS)
+    display.say(
+        "in small networks: a check of the code; `tailrace results` has verdicts at the papers' scale"
+    )
     counts = Counter(row.result for row in rows)
     display.say(
         ", ".join(f"{counts[each]} {each}" for each in (quick.PASS, quick.WARN, quick.FAIL, quick.KNOWN))

@@ -184,11 +184,12 @@ def _compared(case: str, rows: Sequence[SummaryRow], base: str) -> Iterator[str]
     ratio, where = best.ratios[MEAN], f"{case}: " if case else ""
     scheme = best.settings[SCHEME]
     if ratio.ends is not None and ratio.ends[0] <= 1 <= ratio.ends[1]:
-        yield f"{where}no scheme differs from {base} beyond chance; {scheme} has {_times(ratio)} its FCT."
+        best_has = f"{scheme}, the best of the others, has {_times(ratio)} its FCT"
+        yield f"{where}no scheme is faster than {base} beyond chance; {best_has}."
     elif ratio.value < 1:
-        yield f"{where}{scheme} is fastest, with {_times(ratio)} the mean FCT of {base}."
+        yield f"{where}{scheme} has the smallest mean FCT, {_times(ratio)} that of {base}."
     else:
-        yield f"{where}{base} is fastest; {scheme}, the next, has {_times(ratio)} its mean FCT."
+        yield f"{where}{base} has the smallest mean FCT; {scheme}, the next, has {_times(ratio)} of it."
 
 
 def _fastest(groups: Sequence[Group], rows: Sequence[SummaryRow]) -> str:
