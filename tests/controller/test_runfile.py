@@ -111,7 +111,7 @@ def test_several_networks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> No
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can give a folder away")
 def test_networks_of_others(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Whose they are is told, as the folder of a Mininet run shows it; their run file cannot be read."""
+    """The folder shows who the owner of a run in Mininet is; another user cannot read the run file."""
     monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path / "mine"))
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
     run_folder = tmp_path / f"{runfile.RUN_FOLDER}x"

@@ -338,10 +338,10 @@ def test_axe_finds_nothing(tab: Tab, result: Result, tmp_path: Path, dark: bool,
         "tailrace.viewer.seek(30000); tailrace.viewer.choose({ type: 'node', id: 0 }); tailrace.viewer.draw(1e9)"
     )
     tab.evaluate(AXE.read_text("utf-8") + "; true")
-    found = tab.evaluate(
+    violations = tab.evaluate(
         "axe.run().then(({ violations }) => violations.map(({ id, impact, nodes }) => [id, impact, nodes[0].html]))"
     )
-    assert found == []
+    assert violations == []
     assert tab.evaluate("document.documentElement.scrollWidth") <= width
 
 
