@@ -12,6 +12,7 @@ from msgspec import Meta
 
 from tailrace.papers.claims.claims import Verdict
 from tailrace.papers.claims.kinds import KINDS
+from tailrace.papers.model import Rows
 from tailrace.results.metrics import metric
 from tailrace.results.result import read_struct
 from tailrace.spec.suggest import expected
@@ -45,6 +46,7 @@ class Cell(msgspec.Struct, frozen=True):
     intervals: the ends of the 95 % interval over seeds, for each metric that is shown
     ratios: for each drawn metric, the ratio to the base scheme's metric, paired by seed; then, if the ratio
         has an interval, the ends of the interval
+    transport: that of the cell's runs
     """
 
     case: _Name
@@ -55,6 +57,7 @@ class Cell(msgspec.Struct, frozen=True):
     runs: tuple[str, ...] = ()
     intervals: dict[str, tuple[float, float]] = {}
     ratios: dict[str, Annotated[tuple[float, ...], Meta(min_length=1, max_length=3)]] = {}
+    transport: _Name = ""
 
 
 class Curve(msgspec.Struct, frozen=True):
@@ -108,6 +111,7 @@ class Document(msgspec.Struct, frozen=True, kw_only=True):
     axis_titles: dict[_Name, _Name] = {}
     drawn: _Metrics = ()
     base: str = ""
+    rows: Rows = Rows()
     metrics: _Metrics
     assumptions: tuple[str, ...] = ()
     reductions: tuple[str, ...] = ()

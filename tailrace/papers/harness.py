@@ -177,6 +177,7 @@ def make_document(name: str, file: PaperFile, results: Results, scale: str, kept
         axis_titles=file.grid.titles if file.grid else {},
         drawn=drawn,
         base=file.base or (OWN_BASE if base_of else ""),
+        rows=file.rows,
         metrics=metrics,
         assumptions=tuple(file.assumptions),
         reductions=tuple(at_scale.reductions),
@@ -281,7 +282,11 @@ class _MeasuredCell:
             estimated = ratio(self.measures.get(name), base.get(name), pairs)
             ratios |= {} if estimated is None else {name: (estimated.value, *(estimated.ends or ()))}
         values = {name: seeds.value for name, seeds in self.measures.items()}
-        return msgspec.structs.replace(self.cell, metrics=values, intervals=intervals, ratios=ratios)
+        transports = {result.summary.transport or "" for result in self.results}  # not set: real time
+        transport = ", ".join(sorted(transports))
+        return msgspec.structs.replace(
+            self.cell, metrics=values, intervals=intervals, ratios=ratios, transport=transport
+        )
 
     def named(self, flows: Mapping[str, int]) -> dict[str, SeedValues]:
         """The metrics by the names that claims use; with few flows a p99 has the value of another tail."""

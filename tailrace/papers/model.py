@@ -4,6 +4,7 @@
     paper = "Flowcut"                       # and figure, title, source, about, assumptions
     metrics = ["fct_p99", "out_of_order_share"]   # columns of the table, panels of the figure
     base = "ecmp"                           # the scheme to which ratios are shown, paired by seed
+    rows = {sort = true, colour = "transport"}   # of a chart of ratios, see Rows
 
     [experiment]                            # keys of experiment files, for every run
     [scale.small]                           # experiment = {...}, seeds, reductions, values = {gap = [...]}
@@ -216,6 +217,19 @@ class Claim(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         return parse_expectation(self.expect)
 
 
+class Rows(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The rows of a chart of ratios.
+
+    sort: whether rows are sorted by the first ratio that the figure shows
+    colour: what the colour of a row shows: `transport`; empty: the case
+    mark: a metric; rows in which it is 0 have a mark
+    """
+
+    sort: bool = False
+    colour: str = ""
+    mark: str = ""
+
+
 class PaperFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """The file of a figure or table.
 
@@ -233,6 +247,7 @@ class PaperFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     chart: Annotated[str, Meta(description=f"one of {', '.join(CHARTS)}")] = "bars"
     drawn: list[str] = []
     base: str = ""
+    rows: Rows = Rows()
     assumptions: list[str] = []
     experiment: Settings = Settings()
     scale: PaperScales = PaperScales()
@@ -370,6 +385,8 @@ def _check(file: PaperFile) -> None:
     for name in file.drawn:
         _one_of("drawn", name, file.metrics)
     _check_bases(file)
+    _one_of("rows.colour", file.rows.colour, ("", "transport") if len(file.case) < 2 else ("",))
+    _one_of("rows.mark", file.rows.mark, ("", *file.metrics))
     if file.grid:
         for option in file.grid.titles:
             _one_of("grid.titles", option, file.grid.options)

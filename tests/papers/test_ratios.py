@@ -13,7 +13,7 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from msgspec.structs import asdict
 
 from tailrace.papers.document import OWN_BASE, Cell, Document
-from tailrace.papers.model import read_paper_file
+from tailrace.papers.model import Rows, read_paper_file
 from tailrace.report.paper.charts import document_figure
 from tailrace.report.paper.table import measured_table, ratio_text
 from tailrace.spec.errors import FileError
@@ -55,6 +55,36 @@ def test_the_base_is_the_line_and_others_are_rows() -> None:
         assert all(left.x1 < right.x0 for left, right in itertools.pairwise(boxes))
         points = [line for line in axis.lines if line.get_linestyle() == "None"]
         assert sorted(np.concatenate([line.get_xdata() for line in points])) == [0.8, 0.8, 1.2, 1.2, 9.0, 9.0]
+
+
+def test_rows_are_sorted_coloured_by_transport_and_marked() -> None:
+    """By what the runs measured; a row has one place, whatever its transport."""
+    document = drawn({"spray": (9.0, 7.0, 12.0), "flowcut": (0.8, 0.7, 0.9), "ops": (0.5,)}, ("",))
+    shares = {
+        "ecmp": ("dcqcn", 0.0),
+        "spray": ("dcqcn", 0.2),
+        "flowcut": ("dcqcn", 0.0),
+        "ops": ("dctcp", 0.1),
+    }
+    cells = tuple(
+        msgspec.structs.replace(
+            cell,
+            metrics={**cell.metrics, "out_of_order_share": shares[cell.label][1]},
+            transport=shares[cell.label][0],
+        )
+        for cell in document.cells
+    )
+    rows = Rows(sort=True, colour="transport", mark="out_of_order_share")
+    figure = document_figure(msgspec.structs.replace(document, cells=cells, rows=rows))
+    assert figure is not None
+    for axis in figure.axes:
+        assert [label.get_text() for label in axis.get_yticklabels()] == ["ops", "flowcut ✓", "spray"]
+        points = [line for line in axis.lines if line.get_linestyle() == "None" and len(line.get_xdata())]
+        assert sorted(line.get_ydata()[0] for line in points) == [0, 1, 2]
+        colours = {line.get_ydata()[0]: line.get_color() for line in points}
+        assert colours[0] != colours[1] == colours[2]
+    names = [text.get_text() for text in figure.legends[0].get_texts()]
+    assert names == ["transport dctcp", "transport dcqcn", "✓ packets out of order: 0"]
 
 
 @pytest.mark.parametrize("spread", [1.01, 1.3, 2.0, 10.0, 80.0])
@@ -99,6 +129,8 @@ def test_the_table_has_the_ratios_first() -> None:
     ("change", "where", "problem"),
     [
         ('base = "none"', "base", "expected one of 'flowlet', found 'none'"),
+        ('rows = { colour = "queue" }', "rows.colour", "expected one of '', 'transport', found 'queue'"),
+        ('rows = { mark = "pauses" }', "rows.mark", "expected one of '', 'fct_mean'"),
         ('chart = "ratios"', "base", "missing; expected the scheme to which ratios are relative"),
     ],
 )

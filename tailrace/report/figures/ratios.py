@@ -39,6 +39,7 @@ def ratio_panel(
     *,
     names: Sequence[str] = (),
     line: str | None = None,
+    side_by_side: bool = True,
 ) -> None:
     """Draws ratios; the axis is logarithmic, so a ratio of 0 is left out.
 
@@ -49,13 +50,14 @@ def ratio_panel(
         cases: the cases, with their titles.
         names: the names of the rows, without which they are the labels.
         line: the name of the line at 1 in the legend.
+        side_by_side: whether the points of a row have places of their own, by case.
     """
     drawn, keys = [1.0], list(cases)
     for label, case, (value, *ends) in points:
         if min((value, *ends)) <= 0 or label not in labels:
             continue
         number = keys.index(case)
-        y = labels.index(label) + 0.7 * (number - (len(keys) - 1) / 2) / len(keys)
+        y = labels.index(label) + side_by_side * 0.7 * (number - (len(keys) - 1) / 2) / len(keys)
         drawn += [value, *ends]
         if ends:
             axis.plot(ends, (y, y), color=plot.colour(number), linewidth=1.4)

@@ -32,6 +32,9 @@ _BAR_WIDTH = 0.14
 _WIDE = 8.0
 """A panel at least this wide, in inches, fills a row of the figure."""
 
+_MARK = "✓"
+"""Behind the names of rows in which a metric is 0."""
+
 _COLOUR_MAP = "YlGnBu"
 _DARK = 0.55
 """Share of the value range above which text on a heat map is white."""
@@ -82,18 +85,29 @@ def search_figure(document: Document) -> Figure | None:
 
 def _ratios(document: Document) -> Figure:
     """A panel per metric, a row per scheme, a point per case. A ratio of 0 is not on the logarithmic axis."""
-    labels = list(
-        dict.fromkeys(cell.label for cell in document.cells if cell.ratios and cell.label != document.base)
-    )
-    cases = {case: document.cases[case] or case for case in document.cases} or {"": ""}
     names = ratio_names(document)
-    height = panel_height(len(labels), len(cases))
+    cells = [cell for cell in document.cells if cell.ratios and cell.label != document.base]
+    if document.rows.sort:
+        cells.sort(key=lambda cell: cell.ratios.get(names[0], (math.inf,))[0])
+    labels = list(dict.fromkeys(cell.label for cell in cells))
+    colour, mark = document.rows.colour, document.rows.mark
+    groups = {case: document.cases[case] or case for case in document.cases} or {"": ""}
+    if colour:
+        groups = {cell.transport: f"{colour} {cell.transport}" for cell in document.cells if cell in cells}
+    marked = {cell.label for cell in cells if mark and cell.metrics.get(mark) == 0}
+    rows = [f"{label} {_MARK}" if label in marked else label for label in labels]
+    height = panel_height(len(labels), 1 if colour else len(groups))
     figure, axes = plot.panels(len(names), width=4.2, height=height, columns=3)
     for axis, name in zip(axes, names, strict=True):
-        points = [(cell.label, cell.case, cell.ratios.get(name, (0.0,))) for cell in document.cells]
-        ratio_panel(axis, points, labels, cases)
+        points = [
+            (cell.label, cell.transport if colour else cell.case, cell.ratios.get(name, (0.0,)))
+            for cell in cells
+        ]
+        ratio_panel(axis, points, labels, groups, names=rows, side_by_side=not colour)
         axis.set_xlabel(ratio_title(document, name))
         axis.set_title(metric(name).title)
+    if marked:
+        axes[0].plot([], [], linestyle="none", label=f"{_MARK} {metric(mark).title}: 0")
     plot.legend(figure, *axes)
     return figure
 
