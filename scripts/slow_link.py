@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import json
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import pairwise
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -293,49 +293,36 @@ def story(run: Run) -> Iterator[tuple[float, str]]:
         yield 0, f"{flow} stays on the slow link."
     else:
         yield 0, f"{flow} begins on the slow link, too."
-        yield drain_ns, f"{flow} drains: {src} waits until none of its packets is in flight."
+        yield drain_ns, f"{flow} drains: {src} waits until its packets have left the old path."
         yield resume_ns, f"{flow} takes another path; nothing can be overtaken."
     yield end_ns, f"{flow} ends after {us(end_ns)}. Packets out of order: {run.out_of_order}."
 
 
-def main() -> None:
-    """Runs both schemes, and writes the picture."""
-    runs = {name: Run(scheme) for scheme, name in SCHEMES.items()}
+def draw(runs: Mapping[str, Run]) -> str:
+    """The picture of recorded runs by name, from top to bottom."""
     last_ns = max(max(run.column["flow_end_ns"]) for run in runs.values())
     picture = Picture(last_ns + HOLD_NS)
     height = TOP + PANEL * len(runs) - 4
     picture.add(box((0.5, WIDTH - 0.5), 0.5, height - 1, "paper"))
     first = next(iter(runs.values()))
     slow, rate = (f"{bps / 1e9:g} Gb/s" for bps in (first.slow_bps, first.rate_bps))
-    picture.add(
-        write(
-            12,
-            22,
-            f"Same four flows, same first paths. Leaf 1 to spine 1 has {slow}, all other links {rate}.",
-        )
-    )
-    picture.add(
-        '<rect x="15" y="33" width="7" height="13" class="outlined"/>',
-        write(28, 44, "packet of the flow on the slow link", "small"),
-    )
-    picture.add(
-        '<circle cx="268" cy="40" r="3.5" class="other"/>', write(277, 44, "packet of another flow", "small")
-    )
+    rates = f"Leaf 1 to spine 1 has {slow}, all other links {rate}."
+    picture.add(write(12, 22, f"Same four flows, same first paths. {rates}"))
+    picture.add('<rect x="15" y="33" width="7" height="13" class="outlined"/>')
+    picture.add(write(28, 44, "packet of the flow on the slow link", "small"))
+    picture.add('<circle cx="268" cy="40" r="3.5" class="other"/>')
+    picture.add(write(277, 44, "packet of another flow", "small"))
     clock(picture)
     for number, (name, run) in enumerate(runs.items()):
         panel(picture, run, name, TOP + PANEL * number)
     ends = ", ".join(
         f"after {us(run.column['flow_end_ns'][run.hot])} under {name}" for name, run in runs.items()
     )
-    write_output(
-        PICTURE,
-        picture.svg(
-            height,
-            "ECMP beside Flowcut at a slow link",
-            f"A recorded run of each scheme, slowed down. The flow on the slow link ends {ends}. "
-            "Under ECMP it stays there. Under Flowcut it drains, then takes another path.",
-        ).encode(),
+    description = (
+        f"A recorded run of each scheme, slowed down. The flow on the slow link ends {ends}. "
+        "Under ECMP it stays there. Under Flowcut it drains, then takes another path."
     )
+    return picture.svg(height, "ECMP beside Flowcut at a slow link", description)
 
 
 def clock(picture: Picture) -> None:
@@ -346,4 +333,4 @@ def clock(picture: Picture) -> None:
 
 
 if __name__ == "__main__":
-    main()
+    write_output(PICTURE, draw({name: Run(scheme) for scheme, name in SCHEMES.items()}))

@@ -54,6 +54,11 @@ REGISTERS = "tailrace registers"
 
 REACHED = "all words were taken"
 
+FINDING = re.compile(r"^\* \*\*(.+?)\*\*(.*?)(?=^\* |^$)", re.DOTALL | re.MULTILINE)
+"""A point of a list that begins with a title."""
+
+RATIO = re.compile(r"\d+\.\d+ \(\d+\.\d+\.\.\d+\.\d+\)")
+
 
 def commands(program: str) -> list[str]:
     """Every command line of a program in code blocks and in code within lines, without comments."""
@@ -219,7 +224,7 @@ def test_what_changes_a_network(
 
 
 def test_a_report_of_what_ran(folder: Path) -> None:
-    """The command that README.md prints for a folder of results."""
+    """The commands that documents print for a folder of results."""
     lines = [line for line in TAILRACE if line.split()[1] == "report"]
     assert (
         main(["run", "--scheme", "ecmp", "--target", "virtual", "--workload", "permutation:size=16KiB"]) == 0
@@ -244,7 +249,7 @@ def test_replays_of_what_ran(folder: Path) -> None:
 
 
 def test_figures_are_drawn(folder: Path) -> None:
-    """Every command of docs/figures.md, in its order, then its Python; and README's, of what a run wrote."""
+    """Every command of docs/figures.md, in its order, then its Python; and others, of what a run wrote."""
     page = (ROOT / "docs" / "figures.md").read_text("utf-8")
     for line in block_after(page, "```").splitlines():
         assert main(shlex.split(line)[1:]) == 0, line
@@ -255,15 +260,26 @@ def test_figures_are_drawn(folder: Path) -> None:
     assert {path.suffix for path in folder.glob("*.p??")} == {".pdf", ".png"}
 
 
-def test_the_lines_over_all_systems_are_those_of_their_figure() -> None:
-    """README's ratios beside docs/results/common, which `tailrace paper common` wrote."""
+def test_findings_are_those_of_the_results() -> None:
+    """Each of README's five is a conclusion of docs/results, by its title, with numbers of that conclusion."""
+    conclusions = dict(re.findall(FINDING, (ROOT / "docs" / "results" / "README.md").read_text("utf-8")))
+    findings = re.findall(FINDING, (ROOT / "README.md").read_text("utf-8"))
+    assert len(findings) == 5
+    for title, text in findings:
+        numbers = re.findall(RATIO, text)
+        assert numbers, title
+        assert set(numbers) <= set(re.findall(RATIO, conclusions[title])), title
+
+
+def test_packets_out_of_order_are_those_of_the_figure() -> None:
+    """docs/about.md beside docs/results/common, which `tailrace paper common` wrote."""
     document = read_document(ROOT / "docs" / "results" / "common" / "common_1_all.json")
-    cells = {cell.label: cell for cell in document.cells}
-    section = (ROOT / "README.md").read_text("utf-8").partition("## All of them")[2].partition("\n## ")[0]
-    matches = re.findall(r"([a-z][a-z0-9+ -]*?) (\d+\.\d\d) \((\d+\.\d\d) to (\d+\.\d\d)\)", section)
-    assert len(matches) == 9
-    for words, *numbers in matches:
-        label = max((label for label in cells if words.endswith(label)), key=len)
-        assert numbers == [f"{number:.2f}" for number in cells[label].ratios["slowdown_mean"]], label
-    assert f"all {len(cells)} rows" in section
-    assert all(cells[label].metrics["out_of_order_share"] == 0 for label in ("flowcut", "flowcut nic"))
+    shares = {cell.label: cell.metrics["out_of_order_share"] for cell in document.cells}
+    page = (ROOT / "docs" / "about.md").read_text("utf-8")
+    text = page.partition("packets arrived out of order as follows")[2].partition("\n\n")[0]
+    order = [
+        *("spritz scout", "spritz spray", "rlb presto", "presto", "rlb drill", "drill"),
+        *("rlb letflow", "letflow", "rlb hermes", "hermes", "letflow+hf2t", "letflow"),
+    ]
+    assert re.findall(r"\d+\.\d(?= %)", text) == [f"{100 * shares[label]:.1f}" for label in order]
+    assert {shares[label] for label in ("flowcut", "ecmp+hf2t", "flowcut+hf2t")} == {0}

@@ -88,7 +88,8 @@ def test_switch_options() -> None:
 
 def test_folders_exist() -> None:
     """Every folder in the table is there."""
-    folders = re.findall(r"^\| `([\w/]+/)`", README, re.MULTILINE)
+    page = (ROOT / "docs" / "architecture.md").read_text("utf-8")
+    folders = re.findall(r"^\| `([\w/]+/)`", page, re.MULTILINE)
     assert folders
     assert [folder for folder in folders if not (ROOT / folder).is_dir()] == []
 
@@ -100,6 +101,13 @@ def test_make_targets_exist() -> None:
     targets = {name for text in texts for name in re.findall(r"^make ([a-z0-9-]+)", text, re.MULTILINE)}
     assert {"run", "test"} <= targets
     assert {target for target in targets if not re.search(rf"^{target}:", makefile, re.MULTILINE)} == set()
+
+
+def test_the_readme_is_short() -> None:
+    """It begins with a picture and a command, and fits on a few screens."""
+    lines = README.splitlines()
+    assert len(lines) < 120
+    assert max(map(len, lines)) <= 140
 
 
 def test_links_lead_somewhere() -> None:

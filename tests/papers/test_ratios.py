@@ -79,9 +79,9 @@ def test_rows_are_sorted_coloured_by_transport_and_marked() -> None:
     assert figure is not None
     for axis in figure.axes:
         assert [label.get_text() for label in axis.get_yticklabels()] == ["ops", "flowcut ✓", "spray"]
-        points = [line for line in axis.lines if line.get_linestyle() == "None" and len(line.get_xdata())]
-        assert sorted(line.get_ydata()[0] for line in points) == [0, 1, 2]
-        colours = {line.get_ydata()[0]: line.get_color() for line in points}
+        points = [line for line in axis.lines if line.get_linestyle() == "None"]
+        colours = {float(y): line.get_color() for line in points for y in np.ravel(line.get_ydata())}
+        assert sorted(colours) == [0, 1, 2]
         assert colours[0] != colours[1] == colours[2]
     names = [text.get_text() for text in figure.legends[0].get_texts()]
     assert names == ["transport dctcp", "transport dcqcn", "✓ packets out of order: 0"]
