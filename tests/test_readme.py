@@ -146,7 +146,7 @@ def test_the_version_to_cite_is_the_projects() -> None:
     project = (ROOT / "pyproject.toml").read_text("utf-8")
     license_ = re.findall(r'^license = "(.*)"$', project, re.MULTILINE)
     assert len(license_) == 1
-    version = re.findall(r'^fallback_version = "(.*?)(?:\.dev0)?"$', project, re.MULTILINE)
+    version = re.findall(r'^fallback_version = "(.*)"$', project, re.MULTILINE)
     assert len(version) == 1
     for key, values in {"version": version, "license": license_}.items():
         assert re.findall(rf"^{key}: (.*)$", cited, re.MULTILINE) == values

@@ -12,4 +12,4 @@ _FILE: Final = Path(__file__).resolve().parents[1] / "version.txt"
 """Installing or building writes this file from the tags in git."""
 
 VERSION: Final = _FILE.read_text("utf-8").strip() if _FILE.exists() else "unknown"
-"""Such as `0.1.0`, or `0.1.1.dev3+g0123456` three commits after it; `unknown`: never installed."""
+"""Such as `0.1.0`, or `0.1.0.post1.dev3+g0123456` three commits after it; `unknown`: never installed."""

@@ -164,15 +164,40 @@ def test_both_wheels_hold_the_package_and_nothing_else(built: Built) -> None:
     assert {"tailrace/p4src/build/ecmp.json", "tailrace/mininet/run_fabric.py"} <= set(contents)
 
 
+def prepared() -> str:
+    """The version that pyproject.toml has."""
+    project = tomli.loads((ROOT / "pyproject.toml").read_text("utf-8"))
+    version: str = project["tool"]["setuptools_scm"]["fallback_version"]
+    return version
+
+
 def test_the_version_is_in_sdists_and_wheels(built: Built) -> None:
     """A tree without git has that of pyproject.toml."""
-    project = tomli.loads((ROOT / "pyproject.toml").read_text("utf-8"))
-    version = project["tool"]["setuptools_scm"]["fallback_version"]
+    version = prepared()
     assert built.sdist.name == f"tailrace-{version}.tar.gz"
     for wheel in (built.wheel, built.direct):
         assert wheel.name == f"tailrace-{version}-py3-none-any.whl"
         with zipfile.ZipFile(wheel) as archive:
             assert archive.read(VERSION).decode() == version
+
+
+def test_the_version_in_a_checkout(tmp_path: Path) -> None:
+    """Without tags it is that of pyproject.toml and a number of commits, at a tag the tag's."""
+    shutil.copy(ROOT / "pyproject.toml", tmp_path)
+
+    def git(*words: str) -> None:
+        identity = ("-c", "user.name=A", "-c", "user.email=a@example.org", "-c", "commit.gpgsign=false")
+        subprocess.run(["git", *identity, *words], cwd=tmp_path, check=True, timeout=TIMEOUT_S)
+
+    def version() -> str:
+        command = [sys.executable, "-m", "setuptools_scm"]
+        return subprocess.check_output(command, cwd=tmp_path, text=True, timeout=TIMEOUT_S).strip()
+
+    for words in (("init", "--quiet"), ("add", "."), ("commit", "--quiet", "--message=first")):
+        git(*words)
+    assert version().startswith(f"{prepared()}.post1.dev1+g")
+    git("tag", "v7.8.9")
+    assert version() == "7.8.9"
 
 
 @pytest.fixture(scope="module")
