@@ -36,8 +36,8 @@ LANES = 4
 STILL_NS = 110_000
 """The moment that readers see who prefer reduced motion."""
 
-NS_PER_S, HOLD_NS, JUMP_NS = 36_000, 50_000, 1
-"""Virtual time that a second shows, for which the end is shown, and that a step in a queue takes."""
+NS_PER_S, CLOCK_NS, HOLD_NS, JUMP_NS = 36_000, 10_000, 50_000, 1
+"""Virtual time that a second shows, of a step of the clock, for which the end stays, of a step in a queue."""
 
 WIDTH, TOP, PANEL, ROW, SLOT = 820, 60, 186, 32, 9
 """In pixels: the picture, what is above all panels, a scheme's panel, a lane, a packet's place in a queue."""
@@ -45,14 +45,14 @@ WIDTH, TOP, PANEL, ROW, SLOT = 820, 60, 186, 32, 9
 STAGES = ((12, 48), (118, 218), (312, 356), (438, 486), (552, 588))
 """Left and right edges of senders, leaf 1, spines, leaf 2 and receivers."""
 
-BAR, AXIS = (610, 756), (118, 756)
-"""Left and right edges of the bars of received data, and of the time axis."""
+BAR = (610, 756)
+"""Left and right edge of the bars of received data."""
 
 STYLE = """
 svg{--ink:#1b1f24;--paper:#fff;--box:#eef1f4;--edge:#6e7781;--other:#0072b2;--hot:#d55e00}
 @media(prefers-color-scheme:dark){svg{--ink:#e6edf3;--paper:#0d1117;--box:#21262d;--edge:#8b949e;--other:#56b4e9;--hot:#ff8c3a}}
 text{font:13px "DejaVu Sans",Verdana,sans-serif;fill:var(--ink)}
-.paper{fill:var(--paper);stroke:var(--edge)}.node,.track{fill:var(--box);stroke:var(--edge)}.now{fill:var(--ink)}
+.paper{fill:var(--paper);stroke:var(--edge)}.node{fill:var(--box);stroke:var(--edge)}
 .link{fill:var(--edge)}.slow{fill:none;stroke:var(--hot);stroke-width:1.5;stroke-dasharray:4 2}
 .other{fill:var(--other)}.hot{fill:var(--hot)}.outlined{fill:var(--hot);stroke:var(--ink)}
 .name{font-size:18px;font-weight:bold}.bold{font-weight:bold}.small{font-size:12px}.middle{text-anchor:middle}
@@ -158,24 +158,17 @@ class Picture:
         """Adds a part with a CSS declaration from each time on, or between them; `still`: without motion."""
         name = f"a{len(self.rules)}"
         frames = "".join(f"{100 * at / self.end_ns:.4f}%{{{value}}}" for at, value in steps)
-        rule = (
-            f"@keyframes {name}{{{frames}}}.{name}{{{still};animation:{name} var(--loop) {timing} infinite}}"
-        )
-        self.rules.append(rule)
+        animation = f"animation:{name} var(--loop) {timing} infinite"
+        self.rules.append(f"@keyframes {name}{{{frames}}}.{name}{{{still};{animation}}}")
         self.parts.append(f'<g class="{name}">{part}</g>')
 
     def switch(self, parts: Sequence[tuple[float, str]]) -> None:
-        """Adds parts of which each replaces the one before it at a time."""
-        ends = [at for at, _ in parts[1:]] + [self.end_ns]
-        for (from_ns, part), until_ns in zip(parts, ends, strict=True):
-            still = "visible" if from_ns <= STILL_NS < until_ns else "hidden"
-            steps = {
-                0.0: "hidden",
-                from_ns: "visible",
-                until_ns: "hidden" if until_ns < self.end_ns else "visible",
-            }
-            values = ((at, f"visibility:{value}") for at, value in steps.items())
-            self.animate(part, values, f"visibility:{still}", "step-end")
+        """Adds parts of which each replaces the one before it at a time; the last stays."""
+        for (from_ns, part), (until_ns, _) in pairwise([*parts, (self.end_ns + 1, "")]):
+            shown = "visible" if from_ns <= STILL_NS < until_ns else "hidden"
+            values = {0.0: "hidden", from_ns: "visible", until_ns: "hidden"}
+            steps = [(at, f"visibility:{value}") for at, value in values.items() if at < self.end_ns]
+            self.animate(part, steps, f"visibility:{shown}", "step-end")
 
     def add(self, *parts: str) -> None:
         """Adds parts that do not change."""
@@ -196,21 +189,18 @@ def write(x: float, y: float, text: str, kind: str = "") -> str:
 
 def box(edges: tuple[float, float], y: float, height: float, kind: str) -> str:
     """A rectangle."""
-    left, right = edges
-    return (
-        f'<rect x="{left:g}" y="{y:g}" width="{right - left:g}" height="{height:g}" rx="2" class="{kind}"/>'
-    )
+    x, width = edges[0], edges[1] - edges[0]
+    return f'<rect x="{x:g}" y="{y:g}" width="{width:g}" height="{height:g}" rx="2" class="{kind}"/>'
+
+
+def named(edges: tuple[float, float], y: float, text: str) -> str:
+    """A name in the middle between two edges."""
+    return write(sum(edges) / 2, y, text, "small middle")
 
 
 def lane_y(top: float, lane: int) -> float:
     """The middle of a lane of a panel."""
     return top + 58 + ROW * lane
-
-
-def at_still(points: Sequence[tuple[float, float, float]]) -> tuple[float, float]:
-    """Where a packet is without motion."""
-    times, xs, ys = zip(*points, strict=True)
-    return float(np.interp(STILL_NS, times, xs)), float(np.interp(STILL_NS, times, ys))
 
 
 def us(time_ns: float) -> str:
@@ -219,75 +209,63 @@ def us(time_ns: float) -> str:
 
 
 def panel(picture: Picture, run: Run, name: str, top: float) -> None:
-    """Draws a run."""
+    """Draws a run: its network, then packets, then what covers them."""
     lanes = [lane_y(top, lane) for lane in range(LANES)]
-    picture.add(write(12, top + 18, name, "name"))
+    senders, leaf1, spines, leaf2, receivers = STAGES
+    slow = (leaf1[1], spines[0])
     for (_, left), (right, _) in pairwise(STAGES):
         picture.add(*(box((left, right), y - 0.75, 1.5, "link") for y in lanes))
-    picture.add(box((STAGES[1][1], STAGES[2][0]), lanes[0] - 7, 14, "slow"))
-    for stage in (1, 3):
-        picture.add(box(STAGES[stage], lanes[0] - 15, ROW * (LANES - 1) + 30, "node"))
-        picture.add(write(sum(STAGES[stage]) / 2, lanes[0] - 20, f"leaf {stage // 2 + 1}", "small middle"))
-    picture.add(write(sum(STAGES[2]) / 2, lanes[0] - 20, "spines", "small middle"))
-    picture.add(
-        write(
-            (STAGES[1][1] + STAGES[2][0]) / 2,
-            lanes[0] - 13,
-            f"slow: {run.slow_bps / 1e9:g} Gb/s",
-            "small middle",
-        )
-    )
-    for lane, y in enumerate(lanes):
-        picture.add(
-            box(STAGES[2], y - 11, 22, "node"),
-            write(sum(STAGES[2]) / 2, y + 4, str(lane + 1), "small middle"),
-        )
-    for (flow, _), hops in run.packets.items():
-        points = list(run.points(hops, top))
-        x, y = at_still(points)
-        steps = [(at, f"transform:translate({x:.1f}px,{y:g}px)") for at, x, y in points]
-        shape = (
-            box((-3.5, 3.5), -6.5, 13, "outlined") if flow == run.hot else '<circle r="3.5" class="other"/>'
-        )
-        first, last = (0.0, steps[0][1]), (picture.end_ns, steps[-1][1])
-        picture.animate(shape, [first, *steps, last], f"transform:translate({x:.1f}px,{y:g}px)", "linear")
-    for lane, y in enumerate(lanes):
-        for stage, first_host in ((0, 1), (4, LANES + 1)):
-            picture.add(box(STAGES[stage], y - 11, 22, "node"))
-            picture.add(write(sum(STAGES[stage]) / 2, y + 4, f"h{lane + first_host}", "small middle"))
-    picture.add(write(BAR[0], lanes[0] - 20, "data received", "small"))
-    for flow, end_ns in enumerate(run.column["flow_end_ns"]):
-        received(picture, run, flow, end_ns, lanes)
+    picture.add(box(slow, lanes[0] - 7, 14, "slow"))
+    picture.add(named(slow, lanes[0] - 13, f"slow: {run.slow_bps / 1e9:g} Gb/s"))
+    for edges, text in ((leaf1, "leaf 1"), (spines, "spines"), (leaf2, "leaf 2")):
+        picture.add(named(edges, lanes[0] - 20, text))
+    picture.add(*(box(leaf, lanes[0] - 15, ROW * (LANES - 1) + 30, "node") for leaf in (leaf1, leaf2)))
+    picture.add(*(box(spines, y - 11, 22, "node") for y in lanes))
+    picture.add(*(named(spines, y + 4, str(lane)) for lane, y in enumerate(lanes, 1)))
+    packets(picture, run, top)
+    for edges, first in ((senders, 1), (receivers, 1 + LANES)):
+        picture.add(*(box(edges, y - 11, 22, "node") for y in lanes))
+        picture.add(*(named(edges, y + 4, f"h{host}") for host, y in enumerate(lanes, first)))
+    picture.add(write(12, top + 18, name, "name"), write(BAR[0], lanes[0] - 20, "data received", "small"))
+    for flow in range(len(run.column["flow_end_ns"])):
+        received(picture, run, flow, top)
     picture.switch([(at, write(118, top + 18, text, "bold")) for at, text in story(run)])
 
 
-def received(picture: Picture, run: Run, flow: int, end_ns: float, lanes: Sequence[float]) -> None:
+def packets(picture: Picture, run: Run, top: float) -> None:
+    """Draws a run's data packets."""
+    for (flow, _), hops in run.packets.items():
+        points = list(run.points(hops, top))
+        times, xs, ys = zip(*points, strict=True)
+        places = [f"transform:translate({x:.1f}px,{y:g}px)" for x, y in zip(xs, ys, strict=True)]
+        steps = [(0, places[0]), *zip(times, places, strict=True), (picture.end_ns, places[-1])]
+        x, y = (np.interp(STILL_NS, times, values) for values in (xs, ys))
+        circle = '<circle r="3.5" class="other"/>'
+        shape = box((-3.5, 3.5), -6.5, 13, "outlined") if flow == run.hot else circle
+        picture.animate(shape, steps, f"transform:translate({x:.1f}px,{y:g}px)", "linear")
+
+
+def received(picture: Picture, run: Run, flow: int, top: float) -> None:
     """Draws how much of a flow's data has arrived, and when it ended."""
-    arrivals = sorted(hops[-1].arrived_ns for (of, _), hops in run.packets.items() if of == flow)
-    lane = run.lane(next(hops[-1] for (of, _), hops in run.packets.items() if of == flow), 3)
-    shares = [(0.0, 0.0), *((at, (number + 1) / len(arrivals)) for number, at in enumerate(arrivals))]
+    last_hops = [hops[-1] for (of, _), hops in run.packets.items() if of == flow]
+    times = sorted(hop.arrived_ns for hop in last_hops)
+    y = lane_y(top, run.lane(last_hops[0], len(STAGES) - 2))
+    shares = [(at, number / len(times)) for number, at in enumerate([0.0, *times])]
     steps = [(at, f"transform:scaleX({share:.3f})") for at, share in shares]
-    still = max(share for at, share in shares if at <= STILL_NS)
-    kind = "hot" if flow == run.hot else "other"
-    picture.add(
-        box(BAR, lanes[lane] - 7, 14, "track"), f'<g transform="translate({BAR[0]} {lanes[lane] - 7:g})">'
-    )
-    width = BAR[1] - BAR[0]
-    picture.animate(box((0, width), 0, 14, kind), steps, f"transform:scaleX({still:.3f})", "step-end")
+    still = [step for at, step in steps if at <= STILL_NS][-1]
+    kind, weight = ("hot", "bold") if flow == run.hot else ("other", "")
+    picture.add(box(BAR, y - 7, 14, "node"), f'<g transform="translate({BAR[0]} {y - 7:g})">')
+    picture.animate(box((0, BAR[1] - BAR[0]), 0, 14, kind), steps, still, "step-end")
     picture.add("</g>")
-    picture.switch(
-        [(end_ns, write(BAR[1] + 6, lanes[lane] + 4, us(end_ns), "bold" if flow == run.hot else ""))]
-    )
+    end_ns = run.column["flow_end_ns"][flow]
+    picture.switch([(end_ns, write(BAR[1] + 6, y + 4, us(end_ns), weight))])
 
 
 def story(run: Run) -> Iterator[tuple[float, str]]:
     """What happens to the hot flow, and from when on."""
     src, dst = (run.header["names"][run.column[f"flow_{end}"][run.hot]] for end in ("src", "dst"))
-    end_ns, drain_ns, resume_ns = (
-        run.column["flow_end_ns"][run.hot],
-        run.first_ns(DRAIN),
-        run.first_ns(RESUME),
-    )
+    end_ns = run.column["flow_end_ns"][run.hot]
+    drain_ns, resume_ns = run.first_ns(DRAIN), run.first_ns(RESUME)
     flow = f"Flow {src} → {dst}"
     if drain_ns is None or resume_ns is None:
         yield 0, f"{flow} stays on the slow link."
@@ -308,28 +286,20 @@ def draw(runs: Mapping[str, Run]) -> str:
     slow, rate = (f"{bps / 1e9:g} Gb/s" for bps in (first.slow_bps, first.rate_bps))
     rates = f"Leaf 1 to spine 1 has {slow}, all other links {rate}."
     picture.add(write(12, 22, f"Same four flows, same first paths. {rates}"))
-    picture.add('<rect x="15" y="33" width="7" height="13" class="outlined"/>')
+    picture.add(box((15, 22), 33, 13, "outlined"), '<circle cx="268" cy="40" r="3.5" class="other"/>')
     picture.add(write(28, 44, "packet of the flow on the slow link", "small"))
-    picture.add('<circle cx="268" cy="40" r="3.5" class="other"/>')
     picture.add(write(277, 44, "packet of another flow", "small"))
-    clock(picture)
+    clock = [(at, write(756, 44, us(at), "bold")) for at in range(0, last_ns + 1, CLOCK_NS)]
+    picture.switch(clock)
     for number, (name, run) in enumerate(runs.items()):
         panel(picture, run, name, TOP + PANEL * number)
-    ends = ", ".join(
-        f"after {us(run.column['flow_end_ns'][run.hot])} under {name}" for name, run in runs.items()
-    )
+    hot_ends = {name: us(run.column["flow_end_ns"][run.hot]) for name, run in runs.items()}
+    ends = ", ".join(f"after {end} under {name}" for name, end in hot_ends.items())
     description = (
         f"A recorded run of each scheme, slowed down. The flow on the slow link ends {ends}. "
         "Under ECMP it stays there. Under Flowcut it drains, then takes another path."
     )
     return picture.svg(height, "ECMP beside Flowcut at a slow link", description)
-
-
-def clock(picture: Picture) -> None:
-    """Draws the present time, in steps of 10 µs."""
-    step_ns = 10_000
-    steps = range(0, int(picture.end_ns - HOLD_NS) + 1, step_ns)
-    picture.switch([(at, write(756, 44, us(at), "bold")) for at in steps])
 
 
 if __name__ == "__main__":

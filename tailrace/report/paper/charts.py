@@ -32,6 +32,9 @@ _BAR_WIDTH = 0.14
 _WIDE = 8.0
 """A panel at least this wide, in inches, fills a row of the figure."""
 
+_ACROSS = 3
+"""Panels of ratios beside each other."""
+
 _MARK = "✓"
 """Behind the names of rows in which a metric is 0."""
 
@@ -97,13 +100,15 @@ def _ratios(document: Document) -> Figure:
     marked = {cell.label for cell in cells if mark and cell.metrics.get(mark) == 0}
     rows = [f"{label} {_MARK}" if label in marked else label for label in labels]
     height = panel_height(len(labels), 1 if colour else len(groups))
-    figure, axes = plot.panels(len(names), width=4.2, height=height, columns=3)
-    for axis, name in zip(axes, names, strict=True):
+    width = 4.2 if len(names) == 1 else 3.5
+    figure, axes = plot.panels(len(names), width=width, height=height, columns=_ACROSS)
+    for number, (axis, name) in enumerate(zip(axes, names, strict=True)):
         points = [
             (cell.label, cell.transport if colour else cell.case, cell.ratios.get(name, (0.0,)))
             for cell in cells
         ]
         ratio_panel(axis, points, labels, groups, names=rows, side_by_side=not colour)
+        axis.tick_params(labelleft=number % _ACROSS == 0)  # panels beside each other have the same rows
         axis.set_xlabel(ratio_title(document, name))
         axis.set_title(metric(name).title)
     if marked:
