@@ -141,8 +141,10 @@ class Run:
 
     def _leaving_before(self, hop: Hop) -> list[float]:
         """When the packets left that stood before this one in its queue."""
-        others = (other for hops in self.packets.values() for other in hops if other.wire == hop.wire)
-        return sorted(other.left_ns for other in others if hop.came_ns < other.left_ns < hop.left_ns)
+        departures = (
+            each.left_ns for hops in self.packets.values() for each in hops if each.wire == hop.wire
+        )
+        return sorted(left_ns for left_ns in departures if hop.came_ns < left_ns < hop.left_ns)
 
 
 class Picture:
