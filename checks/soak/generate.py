@@ -131,7 +131,7 @@ def _faults(rng: random.Random, times: _Times, job: Job) -> list[str]:
     topology = job.topology
     faults = [_fault(rng, times, topology) for _ in range(rng.choices((0, 1, 2, 3), (3, 4, 3, 2))[0])]
     # senders that choose among fixed paths (steering, or no repair of routes) try dead paths for ever
-    # (docs/spritz.md)
+    # (docs/schemes/spritz-details.md, Failed links)
     fixed_paths = job.nic.steering is not None or getattr(job.scheme, "repair", None) is False
     if rng.random() < 0.08 and not fixed_paths:
         faults.append(f"link-down:link={_name(rng.choice(topology.links))},at={times.at_ns()}ns")

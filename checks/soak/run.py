@@ -190,7 +190,7 @@ def _problems_of_run(result: Result, scenario: Scenario, control: DisturbedContr
 def _cut_off(result: Result, scenario: Scenario) -> bool:
     """Whether each flow that does not end has a reason: links that stay dead disconnect its hosts; the detour
     around such a link has more hops than there are channels, and is refused (docs/channels.md); or the
-    scheme's paths have no detours (docs/spritz.md, Failed links).
+    scheme's paths have no detours (docs/schemes/spritz-details.md, Failed links).
     """
     job = scenario.plan().job
     dead = dead_for_ever(job)
@@ -209,7 +209,7 @@ def _promises_order(scenario: Scenario, control: DisturbedController, result: Re
     scheme, *keys = scenario.settings["scheme"].replace(":", ",").split(",")
     if scheme in IN_ORDER:
         # Not while switches have another scheme's entries. Stateless variants move flows at once when next
-        # hops change, as after a link was wrongly declared down (docs/flowcut.md, What is tested).
+        # hops change, as after a link was wrongly declared down (docs/schemes/flowcut.md, Where it loses the order).
         multi_hop = scenario.plan().job.topology.kind != LEAF_SPINE
         stateless = "variant=nic" in keys or ("variant=ingress" in keys and multi_hop)
         return not (scenario.chaos.old or (scenario.chaos.stale and stateless))
@@ -257,7 +257,7 @@ def _loses(scenario: Scenario, control: DisturbedController) -> bool:
     """Whether packets may be lost."""
     names = {fault.partition(":")[0] for fault in scenario.faults}
     disturbed = not scenario.chaos.undisturbed or control.crashes > 0
-    # Spritz's programs limit queues to one BDP, even with PFC (docs/spritz.md, Lossless)
+    # Spritz's programs limit queues to one BDP, even with PFC (docs/schemes/spritz-details.md, Lossless networks)
     scheme = scenario.plan().job.scheme
     bounded = isinstance(scheme, ResolvedBounded) and not scheme.trims
     return bool(names & set(LOSSES)) or disturbed or "pfc" not in scenario.settings or bounded

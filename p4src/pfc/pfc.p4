@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Priority flow control (PFC), emulated in the pipeline for traffic managers without PFC, such as BMv2's. Table entries
-// enable the emulation (docs/rlb.md, "PFC on BMv2"). Only the priority of data is lossless. A program applies all six
+// enable the emulation (docs/schemes/rlb-details.md). Only the priority of data is lossless. A program applies all six
 // blocks, in this order. Packets that wait stay in the queue accounts of their two ports (common/queues.p4).
 //   ingress   PfcEnter    forwards recirculated packets that waited, and clones that become pause frames
 //             PfcReceive  consumes received pause frames

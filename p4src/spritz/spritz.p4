@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Source-guided adaptive routing for Dragonfly and Slim Fly (Spritz §III), and the routing schemes that it is compared
-// with: minimal, Valiant, UGAL-L. Senders implement Scout, Spray, OPS, Flicr, ECMP in mode STEERED (docs/spritz.md).
+// with: minimal, Valiant, UGAL-L. Senders: Scout, Spray, OPS, Flicr, ECMP in mode STEERED (docs/schemes/spritz.md).
 //
 //   packet-out | admission -> marks of hosts -> hop limit -> routes -> role -> steer -> tag -> queue limit: trim -> finish
 //              egress: queue accounts, counters, path tag (a hash of the path in the BTH, common/egress.p4)

@@ -153,7 +153,7 @@ def test_lengths_that_take_no_whole_ns(packets, threshold_ns, link_bps):
 
 
 def worst_ns(settings_: Hf2tConfig, t_ns: int) -> Fraction:
-    """The most that a packet is delayed on average, whatever gaps there are (docs/hf2t.md)."""
+    """The most that a packet is delayed on average, whatever gaps there are (docs/schemes/hf2t-details.md)."""
     reach_ns = settings_.threshold_ns + settings_.tick_ns + 1
     if not settings_.dynamic:
         return Fraction(max(0, reach_ns - t_ns))
@@ -191,13 +191,13 @@ def test_delay_is_bounded_whatever_the_gaps(packets, threshold_ns, min_thr, more
     assert shaper.stretched_ns <= len(same) * most_ns
     if dynamic:
         reach_ns = threshold_ns + settings_.tick_ns + 1
-        assert most_ns <= Fraction(reach_ns**2, 4 * t_ns * min_thr), "the bound as docs/hf2t.md has it"
+        assert most_ns <= Fraction(reach_ns**2, 4 * t_ns * min_thr), "the bound as docs/schemes/hf2t-details.md has it"
 
 
 @pytest.mark.parametrize("dynamic", [False, True])
 def test_what_trained_gaps_cost(dynamic):
     """Gaps that stay what they were when T was learnt: the share beyond T is stretched, as was promised, and
-    with alpha one gap in max_thr besides (docs/hf2t.md).
+    with alpha one gap in max_thr besides (docs/schemes/hf2t-details.md).
     """
     settings_ = config(dynamic=dynamic, train_gaps=1_000, percentile=9_750)
     # 3 % are long, in an order that has no pattern of its own
@@ -220,7 +220,7 @@ def test_what_trained_gaps_cost(dynamic):
 @settings(max_examples=40)
 @given(st.integers(100, 3_000), st.integers(1, 60), st.integers(0, 60), st.data())
 def test_even_gaps_below_t_cost_little(t_ns, min_thr, more, data):
-    """A flow takes reach / (max_thr * T) longer at most, however long its gaps are (docs/hf2t.md)."""
+    """A flow takes reach / (max_thr * T) longer at most, however long its gaps are (docs/schemes/hf2t-details.md)."""
     gap_ns = data.draw(st.integers(1, t_ns - 1))
     settings_ = config(t_ns=t_ns, min_thr=min_thr, max_thr=min_thr + more)
     shaper = Shaper(settings_, Learner(settings_), TRACE_BPS)

@@ -3,7 +3,7 @@
 normalised RTT, which is 1 on an idle path. Defaults of keys, and further parameters:
 
     growth    growth of the RTT if a queue grows by GROWTH_FRAMES frames per ACK (assumption; the paper gives
-              no value; docs/flowcut.md compares others)
+              no value; docs/schemes/flowcut-details.md compares others)
     left      packets that a message must have left for a drain: one BDP in full frames, the cost of a drain,
               but at most MOST_LEFT (assumption; §IV-C has no value)
     age       see `age_ns`
