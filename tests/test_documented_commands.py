@@ -29,8 +29,12 @@ from tests.controller.inspect.served import install_scheme, served
 from tests.controller.live import live
 from tests.forked import command
 from tests.test_readme import EXPERIMENTS, ROOT, SWITCH, block_after
+from tests.test_scheme_pages import EXPLAINED
 
-PAGES = (ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md")), *SWITCH)
+PAGES = (
+    *(ROOT / "README.md", ROOT / "CONTRIBUTING.md", *SWITCH),
+    *(page for folder in ("docs", "docs/schemes") for page in sorted((ROOT / folder).glob("*.md"))),
+)
 OF_USERS = ROOT / "docs" / "programs.md"  # tests/user_programs executes its commands
 LOOK = ("flows", "tables", "groups", "counters", "registers", "queues", "paths", "diff")
 LIVE = ("ls", "link", "capture", "events", "write", "delete")
@@ -42,11 +46,7 @@ ELSEWHERE = ("shell", "--address", "tailrace --debug", "tailrace_switch_grpc")
 USAGE = re.compile(r"[\[|…]|\b(SRC|DST|SWITCH|NAME|SPEC)\b")
 """What only shows how a command is written."""
 
-SMALL = (
-    "presto:cell=16KiB",
-    "ecmp,presto,drill,hermes",
-    "fat-tree:k=4 --workload permutation:size=256KiB",
-)
+SMALL = "fat-tree:k=4 --workload permutation:size=256KiB"
 """In commands that run in seconds."""
 
 REGISTERS = "tailrace registers"
@@ -60,13 +60,18 @@ FINDING = re.compile(r"^\* \*\*(.+?)\*\*(.*?)(?=^\* |^$)", re.DOTALL | re.MULTIL
 RATIO = re.compile(r"\d+\.\d+ \(\d+\.\d+\.\.\d+\.\d+\)")
 
 
+def joined(block: str) -> list[str]:
+    """The lines of a code block; a line that ends with a backslash goes on."""
+    return re.sub(r" *\\\n *", " ", block).splitlines()
+
+
 def commands(program: str) -> list[str]:
     """Every command line of a program in code blocks and in code within lines, without comments."""
     command_lines = dict[str, None]()
     for page in (page for page in PAGES if page != OF_USERS):
         text = page.read_text("utf-8")
         blocks = re.findall(r"^```\w*\n(.*?)^```", text, re.DOTALL | re.MULTILINE)
-        lines = [line for block in blocks for line in block.replace("\\\n", " ").splitlines()]
+        lines = [line for block in blocks for line in joined(block)]
         lines += re.findall(r"`([^`\n]+)`", re.sub(r"^```.*?^```", "", text, flags=re.DOTALL | re.MULTILINE))
         for line in lines:
             line = " ".join(re.split(r" #|   ", line.strip())[0].split()).removeprefix(".venv/bin/")
@@ -144,10 +149,18 @@ def test_make_run_is_planned(
     assert capsys.readouterr().err.splitlines()[-1] == f"tailrace: {REACHED}"
 
 
-@pytest.mark.parametrize("line", [line for line in TAILRACE if any(part in line for part in SMALL)])
+@pytest.mark.parametrize("line", [line for line in TAILRACE if SMALL in line])
 def test_small_experiments_run(folder: Path, capsys: pytest.CaptureFixture[str], line: str) -> None:
     assert main(shlex.split(line)[1:]) == 0
     assert capsys.readouterr().out
+
+
+@pytest.mark.parametrize("page", EXPLAINED, ids=lambda page: page.stem)
+def test_a_scheme_runs_as_its_page_says(folder: Path, capsys: pytest.CaptureFixture[str], page: Path) -> None:
+    """The first command of the section "Run it"."""
+    block = block_after(page.read_text("utf-8").partition("\n## Run it\n")[2], "```")
+    assert main(shlex.split(joined(block)[0])[1:]) == 0
+    assert "packets out of order" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(
@@ -164,7 +177,7 @@ def test_plugins_run(folder: Path, line: str) -> None:
     [
         line
         for line in TAILRACE
-        if line.split()[1] in ("schemes", "topology", "results") or "--topology dragonfly" in line
+        if line.split()[1] in ("schemes", "topology", "results") or "paths h1 h9 --scheme" in line
     ],
 )
 def test_what_explains_words(folder: Path, capsys: pytest.CaptureFixture[str], line: str) -> None:
@@ -240,7 +253,7 @@ def test_a_report_of_what_ran(folder: Path) -> None:
 def test_replays_of_what_ran(folder: Path) -> None:
     """The commands of docs/view.md, in their order, and README's."""
     page = (ROOT / "docs" / "view.md").read_text("utf-8")
-    for line in block_after(page, "```").replace("\\\n", " ").splitlines():
+    for line in joined(block_after(page, "```")):
         assert main(shlex.split(line)[1:]) == 0, line
     (folder / "out").symlink_to(folder / "flowcut")
     lines = [line for line in TAILRACE if line.split()[1:3] == ["view", "out"]]

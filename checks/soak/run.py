@@ -209,7 +209,7 @@ def _promises_order(scenario: Scenario, control: DisturbedController, result: Re
     scheme, *keys = scenario.settings["scheme"].replace(":", ",").split(",")
     if scheme in IN_ORDER:
         # Not while switches have another scheme's entries. Stateless variants move flows at once when next
-        # hops change, as after a link was wrongly declared down (docs/schemes/flowcut.md, Where it loses the order).
+        # hops change, as after a link was wrongly declared down (docs/schemes/flowcut.md, its order).
         multi_hop = scenario.plan().job.topology.kind != LEAF_SPINE
         stateless = "variant=nic" in keys or ("variant=ingress" in keys and multi_hop)
         return not (scenario.chaos.old or (scenario.chaos.stale and stateless))
@@ -257,7 +257,7 @@ def _loses(scenario: Scenario, control: DisturbedController) -> bool:
     """Whether packets may be lost."""
     names = {fault.partition(":")[0] for fault in scenario.faults}
     disturbed = not scenario.chaos.undisturbed or control.crashes > 0
-    # Spritz's programs limit queues to one BDP, even with PFC (docs/schemes/spritz-details.md, Lossless networks)
+    # Spritz's programs limit queues to one BDP, even with PFC (docs/schemes/spritz-details.md)
     scheme = scenario.plan().job.scheme
     bounded = isinstance(scheme, ResolvedBounded) and not scheme.trims
     return bool(names & set(LOSSES)) or disturbed or "pfc" not in scenario.settings or bounded

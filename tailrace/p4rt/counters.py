@@ -2,8 +2,8 @@
 """The counters of a switch as sums by name: `port_tx`, `flowcut_created`, `drops.NO_ROUTE`.
 
 The cells of a counter are summed, except those of the counter of drops, which has a cell for each reason. For
-the recirculations of the scheme RLB (docs/schemes/rlb.md) the maximum per packet is computed, too. Trimming: a full
-queue cuts a packet to its headers.
+the recirculations of the scheme RLB (docs/schemes/rlb.md) the maximum per packet is computed, too. Trimming:
+a full queue cuts a packet to its headers.
 """
 
 from __future__ import annotations

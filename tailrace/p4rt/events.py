@@ -18,7 +18,7 @@ class Event:
 
     kind: switch-ready, switch-lost, backup, link-down, link-up, late (a switch's link probes are
         overdue, or the controller itself runs late), miswired, relay (in-band queries cannot be relayed),
-        digest, failure-alert (of the scheme RLB: docs/schemes/rlb.md, and §IV-B.2 of its paper), path-out (a faulty
+        digest, failure-alert (of RLB: docs/schemes/rlb.md, and §IV-B.2 of its paper), path-out (a faulty
         path is removed from the groups), path-back (the path is used again), pfc-storm (a port is paused for
         too long), pfc-restored (the end of pfc-storm), deadlock (a cycle of paused switches)
     subject: the switch, the link as `leaf1-spine2`, `controller`, or the relay's socket

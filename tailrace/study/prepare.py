@@ -18,7 +18,7 @@ from tailrace.spec.constants import NS_PER_S
 from tailrace.study.progress import Display
 
 _SLOWDOWN = 4
-"""Assumed mean slowdown of flows in real time; docs/about.md and docs/schemes/hf2t-details.md report 1.5 to 4.9."""
+"""Assumed mean slowdown of flows in real time; docs/about.md and docs/schemes have 1.5 to 4.9."""
 
 _START_S = 1
 """Time in s to start and stop one switch of a network with its hosts."""

@@ -191,7 +191,9 @@ def test_delay_is_bounded_whatever_the_gaps(packets, threshold_ns, min_thr, more
     assert shaper.stretched_ns <= len(same) * most_ns
     if dynamic:
         reach_ns = threshold_ns + settings_.tick_ns + 1
-        assert most_ns <= Fraction(reach_ns**2, 4 * t_ns * min_thr), "the bound as docs/schemes/hf2t-details.md has it"
+        assert most_ns <= Fraction(reach_ns**2, 4 * t_ns * min_thr), (
+            "the bound as docs/schemes/hf2t-details.md has it"
+        )
 
 
 @pytest.mark.parametrize("dynamic", [False, True])
