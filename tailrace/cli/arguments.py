@@ -33,6 +33,12 @@ class CommandArgument(NamedTuple):
         return self.settings.get("action") not in _FLAGS
 
     @property
+    def expected(self) -> str:
+        """What an option's value may be, for an error; empty without a value."""
+        choices = self.settings.get("choices") or self.settings.get("metavar", "a value").split("|")
+        return " or ".join(choices) if self.has_value else ""
+
+    @property
     def usage(self) -> str:
         """How a positional argument is written; empty for an option."""
         name = self.settings.get("metavar", self.names[0])
@@ -105,7 +111,7 @@ class CommandParser(ArgumentParser):
     def __init__(self, arguments: Sequence[CommandArgument | OptionGroup], **settings: Any) -> None:
         """Takes the arguments, and settings of argparse's parser."""
         super().__init__(allow_abbrev=False, formatter_class=_HelpFormatter, **settings)
-        self._has_value: dict[str, bool] = {}
+        self._values: dict[str, str] = {}  # what the value of each option may be; "": it has none
         self.usage = self.usage or "%(prog)s [OPTIONS]"
         for each in arguments:
             group = self.add_argument_group(each.title) if isinstance(each, OptionGroup) else self
@@ -116,7 +122,7 @@ class CommandParser(ArgumentParser):
         action = group.add_argument(*argument.names, **argument.settings)
         self.usage = f"{self.usage} {argument.usage}".rstrip()
         if action.option_strings:
-            self._has_value.update(dict.fromkeys(argument.names, argument.has_value))
+            self._values.update(dict.fromkeys(argument.names, argument.expected))
         if (complete := argument.complete) is not None:
             # the attribute that argcomplete reads
             action.completer = lambda prefix, **_: complete(prefix)  # type: ignore[attr-defined]
@@ -127,7 +133,7 @@ class CommandParser(ArgumentParser):
         if extra:
             from tailrace.spec.suggest import close
 
-            hints = [f"; did you mean {name}?" for name in close(extra[0], self._has_value)]
+            hints = [f"; did you mean {name}?" for name in close(extra[0], self._values)]
             self.error("".join([f"unrecognized arguments: {' '.join(extra)}", *hints]))
         return args
 
@@ -140,7 +146,9 @@ class CommandParser(ArgumentParser):
         for argument in remaining:
             if argument == "--":
                 positional += remaining
-            elif self._has_value.get(argument) and (value := next(remaining, None)) is not None:
+            elif expected := self._values.get(argument):
+                if (value := next(remaining, None)) is None:
+                    self.error(f"{argument}: expected {expected}")
                 yield f"{argument}={value}" if argument.startswith("--") else f"{argument}{value}"
             elif argument.startswith("-") and argument != "-":
                 yield argument

@@ -95,7 +95,7 @@ EXPERIMENT = OptionGroup(
         ),
         argument(
             "--record",
-            metavar="WHAT",
+            metavar="events|packets",
             help="record for `tailrace view`: events, or packets (every frame on every link)",
             complete=one_of("events", "packets"),
         ),

@@ -139,14 +139,14 @@ def load(name: str, build: Path | None = None) -> P4Program:
     """The program of the files NAME.json and NAME.p4info.txtpb; they are read once.
 
     Args:
-        name: the program's name; or the path of a BMv2 JSON file, as `reference` writes it.
+        name: the program's name; or what `reference` makes of the absolute path of a BMv2 JSON file.
         build: the folder of compiled programs; None: the folders of Tailrace and of plug-ins are searched.
 
     Raises:
         P4ProgramError: a file is missing or invalid, or several folders contain the program.
     """
     json, _, info = name.partition(_INFO)
-    if json.endswith(JSON):
+    if json.endswith(JSON) or "/" in json:
         return read(Path(json), Path(info) if info else None)
     if build is None:
         folders = [folder for folder in (P4_BUILD, *plugins.builds()) if (folder / f"{name}.json").exists()]
@@ -190,6 +190,7 @@ def read(json_path: Path, info_path: Path | None = None) -> P4Program:
         P4ProgramError: a file is missing or invalid.
     """
     paths = tuple(path.absolute() for path in files(json_path, info_path))
+    _check_present(*paths)
     return _read(json_path.name.removesuffix(JSON), *paths, tuple(map(stamp, paths)))
 
 
@@ -250,11 +251,22 @@ def parse_p4info(data: bytes) -> p4i.P4Info:
     return info
 
 
+def _check_present(json_path: Path, info_path: Path) -> None:
+    """Raises P4ProgramError if the path is that of P4 source, or there is no P4Info beside it."""
+    name, stem = json_path.name.removesuffix(JSON), json_path.stem
+    if json_path.suffix == ".p4":
+        command = f"p4c-bm2-ss --p4v 16 --p4runtime-files {stem}{_P4INFO[0]} -o {stem}{JSON} {name}"
+        raise P4ProgramError(f"program {json_path}: P4 source, expected what p4c makes of it: {command}")
+    if json_path.exists() and not info_path.exists() and info_path == json_path.with_name(name + _P4INFO[0]):
+        tried = ", ".join(name + suffix for suffix in _P4INFO)
+        raise P4ProgramError(f"program {name}: no P4Info in {json_path.parent}: expected one of {tried}")
+
+
 @functools.lru_cache(_CACHED)
 def _read(name: str, json_path: Path, info_path: Path, _stamps: Hashable) -> P4Program:
     # the stamps are part of the cache's key: a program that was compiled anew is read anew
     try:
-        info_text, json = (read_bytes(path, MOST_TEXT_BYTES) for path in (info_path, json_path))
+        json, info_text = (read_bytes(path, MOST_TEXT_BYTES) for path in (json_path, info_path))
     except OSError as error:
         raise P4ProgramError(f"program {name}: {error.filename}: {error.strerror}") from None
     try:

@@ -54,6 +54,7 @@ class ProgramConfig(SchemeConfig, frozen=True, kw_only=True):
     """A user's program and entries."""
 
     name: ClassVar[str] = "program"
+    title: ClassVar[str] = "program"
     about: ClassVar[str] = "a compiled P4 program of your own with its entries; nothing is added to them"
     json: Annotated[
         str | None,

@@ -14,6 +14,7 @@ from tailrace.experiments.plan.experiment import make
 from tailrace.experiments.plan.experiment_file import PRESETS, check_label, read_experiment, schemes_of
 from tailrace.experiments.plan.plan import plan
 from tailrace.experiments.plan.spec_list import case_name, folder_name, labels, split_schemes
+from tailrace.report.figures.names import written
 from tailrace.spec import SpecError
 
 
@@ -96,6 +97,17 @@ def test_labels_differ(schemes: list[str]) -> None:
     assert len(folders) == len(schemes)
     for folder in folders:
         check_label(folder)
+
+
+def test_labels_of_programs_are_names_of_their_files() -> None:
+    """Spelled as the files are, also in figures; whole paths where the names are the same."""
+    specs = ["program:json=a/long/path/ecmp_v2.json", "program:json=build/ecmp.json,depth=4"]
+    assert labels(specs) == ("program:ecmp_v2", "program:ecmp,depth=4")
+    assert labels(specs[:1]) == ("program:ecmp_v2",)
+    assert [written(label) for label in labels(specs)] == ["ecmp_v2", "ecmp,depth=4"]
+    alike = ["program:json=a/ecmp.json", "program:json=b/ecmp.json"]
+    assert labels(alike) == tuple(alike)
+    assert [written(label) for label in alike] == ["a/ecmp.json", "b/ecmp.json"]
 
 
 def test_case_names() -> None:

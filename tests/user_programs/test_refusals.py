@@ -33,8 +33,16 @@ def refusal(capsys: pytest.CaptureFixture[str], *words: str) -> str:
 @pytest.mark.parametrize(
     ("words", "part"),
     [
-        ((*RUN, "--program", "none.json"), "none.p4info.txtpb: No such file"),
-        ((*RUN, "--program", "topology.json"), "topology.p4info.txtpb"),
+        ((*RUN, "--program", "none.json"), "none.json: No such file"),
+        ((*RUN, "--program", "build/basic.p4"), "expected what p4c makes of it: p4c-bm2-ss --p4v 16"),
+        ((*RUN, "--program", "basic_l3"), "basic_l3: No such file"),
+        *(
+            ((*RUN, "--program", "topology.json"), f"topology{suffix}")
+            for suffix in (".p4info.txtpb", ".p4.p4info.txtpb", ".p4info.txt", ".p4.p4info.txt")
+        ),
+        ((*RUN, "--program", "basic_l3.json", "--p4info", "none"), "none: No such file"),
+        ((*PROGRAM, "--record"), "--record: expected events or packets"),
+        ((*PROGRAM, "--seed"), "--seed: expected N"),
         ((*RUN, "--program", "basic_l3.json", "--p4info", "topology.json"), "topology.json: not P4Info"),
         ((*RUN, "--program", "basic,l3.json"), "must not contain a comma"),
         ((*PROGRAM, "--scheme", "ecmp"), "--scheme and --program do not go together"),

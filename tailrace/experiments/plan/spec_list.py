@@ -5,10 +5,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from pathlib import PurePath
 
 from tailrace.hosts.options.hf2t_spec import HF2T, stretches
 from tailrace.hosts.options.hf2t_spec import KEYS as HF2T_KEYS
+from tailrace.schemes.program import ProgramConfig
 from tailrace.spec import SpecError, parse
+
+JSON = "json"
+"""The key of a user's program."""
 
 CLEAN = "clean"
 """Name of a comparison's case without faults; the other case is named by its faults."""
@@ -55,7 +60,8 @@ def slug(text: str) -> str:
 
 def labels(schemes: Sequence[str]) -> tuple[str, ...]:
     """A short unique label of each scheme: its name, its variant, and the options in which schemes of that
-    name differ. Of the options of HF2T (NICs stretch gaps between packets) it shows only hf2t=.
+    name differ; of a user's program the name of its file. Of the options of HF2T (NICs stretch gaps between
+    packets) it shows only hf2t=.
     """
     alike: dict[str, list[str]] = {}
     for spec in schemes:
@@ -68,11 +74,13 @@ def labels(schemes: Sequence[str]) -> tuple[str, ...]:
 
 def _short(spec: str, alike: Sequence[str]) -> str:
     parsed, options_of = parse(spec), [parse(scheme).options for scheme in alike]
+    is_program = parsed.name == ProgramConfig.name
     hf2t = stretches(parsed.options)
     shown = [
-        f"{key}={value}"
+        PurePath(value).stem if is_program and key == JSON else f"{key}={value}"
         for key, value in parsed.options.items()
         if key == "variant"
+        or (is_program and key == JSON)
         or (
             not all(options.get(key) == value for options in options_of)
             and not (hf2t and key in HF2T_KEYS and key != HF2T)

@@ -8,8 +8,10 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from tailrace.experiments.plan.axes import SCHEME
+from tailrace.experiments.plan.spec_list import JSON
 from tailrace.hosts.options.hf2t_spec import HF2T
 from tailrace.results.results import Results
+from tailrace.schemes.program import ProgramConfig
 from tailrace.schemes.registry import SCHEMES
 from tailrace.spec import SpecError
 from tailrace.spec.suggest import expected
@@ -23,6 +25,9 @@ _MOST_LETTERS = 60
 
 def written(label: str) -> str:
     """A label of a table as one writes it: `flowcut:variant=nic` is Flowcut nic."""
+    program = f"{ProgramConfig.name}:"
+    if label.startswith(program):  # a name of a file
+        return label.removeprefix(program).removeprefix(f"{JSON}=")
     titles = {entry.name: entry.struct.title or entry.name.upper() for entry in SCHEMES} | {HF2T: "HF²T"}
     text = label.replace(":variant=", " ").replace(":", " ", 1)
     return _WORD.sub(lambda word: titles.get(word[0], word[0]), text)
