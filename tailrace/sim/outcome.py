@@ -16,6 +16,9 @@ from tailrace.p4rt.events import Event
 from tailrace.sim.job import Job
 from tailrace.sim.timelines import NO_TIMELINES, Timelines
 
+STOPPED = "stopped"
+"""The phase of a run that waits at a breakpoint."""
+
 
 class Progress(msgspec.Struct, frozen=True):
     """How far a run is: its phase, and how many of its `flows` are complete (`done`).

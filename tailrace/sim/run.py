@@ -32,7 +32,7 @@ from tailrace.sim.network.deadlock import QueueId
 from tailrace.sim.network.ranks import RankLostError, RankTransport
 from tailrace.sim.nics import attach_nics, flow_ids, frames_seen, gaps_seen, learned, recording, records
 from tailrace.sim.no_gc import gc_disabled
-from tailrace.sim.outcome import DataSeen, Outcome, Progress, RankWork, Report
+from tailrace.sim.outcome import STOPPED, DataSeen, Outcome, Progress, RankWork, Report
 from tailrace.sim.pfc import waiting_line
 from tailrace.sim.progress import ProgressReporter, all_received, limit_ns, stalled_ns
 from tailrace.sim.ranks import RankJob, other_ranks
@@ -339,7 +339,7 @@ class _Run:
             began, hops = _Moment.now(network), network.traffic().packet_hops
             # the controller takes its pending digests, so that an inspecting client does not receive them
             control.catch_up()
-            reporter.report_now(network.now_ns, network.events, "stopped")
+            reporter.report_now(network.now_ns, network.events, STOPPED)
             of_run = self._job, control, self._events, self._on_event, self._at_end.callback
             paused = PausedRun(network, *of_run, reason, control.down, tuple(control.suppressed))
             if network.rank == 0:
@@ -354,6 +354,7 @@ class _Run:
             # packets of in-band queries do not belong to the run
             self._observed_hops += network.traffic().packet_hops - hops
             self._paused_time += _Moment.now(network) - began
+            reporter.report_now(network.now_ns, network.events)
 
         for time_ns in sorted(set(breakpoints.times_ns)):
             network.call_at(time_ns, stop)

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from typing import IO, TYPE_CHECKING, Any, cast
 
-from tailrace.sim.outcome import Progress, Report
+from tailrace.sim.outcome import STOPPED, Progress, Report
 from tailrace.spec.text import printable
 from tailrace.spec.units import readable_time
 
@@ -95,7 +95,8 @@ class Display:
             *(bar.TextColumn("{task.fields[now]}"), bar.TimeElapsedColumn(), bar.TimeRemainingColumn()),
         )
         pace = _Pace(with_speed=console.width >= _WIDE)
-        with bar.Progress(*columns, console=console, speed_estimate_period=_SPEED_S) as bars:
+        settings: dict[str, Any] = {"speed_estimate_period": _SPEED_S, "get_time": pace.now_s}
+        with bar.Progress(*columns, console=console, **settings) as bars:
             task = bars.add_task(printable(name), total=None, now="", flows="")
 
             def report(progress: Progress) -> None:
@@ -113,7 +114,6 @@ class Display:
             yield report
 
     def _lines(self, name: str) -> Iterator[Report]:
-        began_s = time.monotonic()
         self.say(f"{name} ...")
         last = Progress("")
         pace = _Pace()
@@ -128,7 +128,7 @@ class Display:
             clock = pace.text(progress)
 
         yield report
-        texts = [f"{last.done} of {last.flows} flows", f"{time.monotonic() - began_s:.1f} s", clock]
+        texts = [f"{last.done} of {last.flows} flows", f"{pace.now_s():.1f} s", clock]
         self.say(f"{name}: {', '.join(filter(None, texts))}")
 
 
@@ -164,16 +164,26 @@ class _BestEffortFile:
 
 
 class _Pace:
-    """Text about the virtual time and the rate of events."""
+    """A clock of a run, which stops with it; text about the virtual time and the rate of events."""
 
     def __init__(self, *, with_speed: bool = True) -> None:
         self._began_s, self._with_speed = time.monotonic(), with_speed
+        self._stopped_s: float | None = None
+
+    def now_s(self) -> float:
+        """The real time in s since the run began, without its stops."""
+        return (self._stopped_s or time.monotonic()) - self._began_s
 
     def text(self, progress: Progress) -> str:
         """Virtual time, and events per second of real time; empty if the target has no virtual time."""
+        if progress.phase == STOPPED:
+            self._stopped_s = self._stopped_s or time.monotonic()
+        elif self._stopped_s is not None:
+            self._began_s += time.monotonic() - self._stopped_s
+            self._stopped_s = None
         if progress.virtual_ns is None:
             return ""
-        passed_s = max(time.monotonic() - self._began_s, 1e-3)
+        passed_s = max(self.now_s(), 1e-3)
         clock = f"{readable_time(progress.virtual_ns)} virtual"
         return f"{clock}, {_short(progress.events / passed_s)} events/s" if self._with_speed else clock
 

@@ -4,10 +4,11 @@
 from __future__ import annotations
 
 import io
+import time
 
 import pytest
 
-from tailrace.sim.outcome import Progress
+from tailrace.sim.outcome import STOPPED, Progress
 from tailrace.study.progress import Display
 
 
@@ -31,6 +32,22 @@ def test_lines() -> None:
     assert last.startswith("it: 4 of 4 flows, ")
     assert "12.5 µs virtual, " in last
     assert last.endswith(" events/s")
+
+
+def test_a_stop_takes_no_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Neither in the time that a run took, nor in its rate."""
+    now_s = 100.0
+    monkeypatch.setattr(time, "monotonic", lambda: now_s)
+    out = io.StringIO()
+    with Display(out).run("it") as report:
+        now_s += 2
+        for _ in range(2):
+            report(Progress(STOPPED, 0, 4, 0.0, 1_500, 1000))
+            now_s += 500
+        report(Progress("traffic", 0, 4, 0.0, 1_500, 1000))
+        now_s += 2
+        report(Progress("traffic", 4, 4, 1.0, 12_500, 4000))
+    assert out.getvalue().splitlines()[-1] == "it: 4 of 4 flows, 4.0 s, 12.5 µs virtual, 1.0k events/s"
 
 
 @pytest.mark.parametrize("columns", [80, 120])
