@@ -36,7 +36,7 @@ from tailrace.spec.units import format_time
 from tailrace.study.grid import Grid, report_removed, run_grid
 from tailrace.study.grids import comparison_grid, plans, sweep_grid
 from tailrace.study.pool import PCAP, OnResult, Where
-from tailrace.study.prepare import choose_target, report_runs, report_scale, report_transports
+from tailrace.study.prepare import choose_target, report_nics, report_runs, report_scale, report_transports
 from tailrace.study.progress import Display
 from tailrace.study.run import run as run_plan
 from tailrace.study.store.reuse import store_writer
@@ -187,7 +187,7 @@ def compare(
     planned = plans(chosen, tuple(named.values()), target, tuple(named), left_out)
     for each in left_out:
         display.warn(str(each))
-    report_scale(planned[0][1], display)
+    report_scale(planned[0][1], display, len(planned) * len(chosen.seeds))
     report_runs(planned, chosen.seeds, display)
     report_transports(chosen, planned, display)
     compared = list(dict.fromkeys(label for label, _ in planned))
@@ -235,7 +235,7 @@ def repeat(
     target = choose_target(chosen.target, display)
     chosen = on_target(structs.replace(chosen, target=target), target)
     planned = [(labels([chosen.scheme])[0], plan(chosen.each_seed()[0], target))]
-    report_scale(planned[0][1], display)
+    report_scale(planned[0][1], display, len(chosen.seeds))
     report_runs(planned, chosen.seeds, display)
     grid = comparison_grid(planned, chosen.seeds, command=run_command(chosen))
     return _run(grid, out, Where(workers), display, again=again, pcap=pcap)
@@ -333,6 +333,7 @@ def sweep(
         keys["scheme"] = first
     chosen = experiment(base, scale=scale, **keys)
     target = choose_target(chosen.target, display)
+    report_nics(target, display)
     grid = sweep_grid(structs.replace(chosen, target=target), parsed, target)
     on_result = None
     if store is not None:

@@ -20,6 +20,9 @@ from tailrace.study.progress import Display
 _SLOWDOWN = 4
 """Assumed mean slowdown of flows in real time; docs/about.md and docs/schemes have 1.5 to 4.9."""
 
+MANY_PACKETS = 250_000
+"""Data packets of all runs for which interpreted NICs take some 3 s, and compiled NICs 1 s."""
+
 _START_S = 1
 """Time in s to start and stop one switch of a network with its hosts."""
 
@@ -32,15 +35,21 @@ def choose_target(wanted: str, display: Display) -> str:
     """
     choice = choose(wanted)
     display.say(f"target {choice.name}: {choice.reason}")
-    # in real time the time scale compensates for slow, interpreted NICs
-    interpreted = choice.name == "virtual" and IMPLEMENTATION != compiled.COMPILED
-    if interpreted and (why := compiled.why_interpreted()):
-        display.warn(why)
     return choice.name
 
 
-def report_scale(planned: Plan, display: Display) -> None:
-    """Reports the time scale of a real-time target, with a warning if it is too fast for this machine."""
+def report_nics(target: str, display: Display, packets: int = MANY_PACKETS) -> None:
+    """Warns that NICs run interpreted if that takes seconds longer: with MANY_PACKETS in virtual time."""
+    # in real time the time scale compensates for slow, interpreted NICs
+    matters = target == "virtual" and packets >= MANY_PACKETS and IMPLEMENTATION != compiled.COMPILED
+    if matters and (why := compiled.why_interpreted()):
+        display.warn(why)
+
+
+def report_scale(planned: Plan, display: Display, runs: int = 1) -> None:
+    """Reports the time scale of a real-time target, and warns of what is too fast or slow here."""
+    packets = sum(-(-flow.bytes // planned.job.nic.mtu_bytes) for flow in planned.job.flows)
+    report_nics(planned.target, display, runs * packets)
     scale = planned.job.time_scale
     if scale != 1:
         default = planned.experiment.time_scale is None

@@ -9,7 +9,9 @@ import pytest
 
 from tailrace.experiments.plan.experiment import of_settings
 from tailrace.experiments.plan.plan import Plan, plan
-from tailrace.study.prepare import estimated_s, report_runs
+from tailrace.hosts import compiled
+from tailrace.study import prepare
+from tailrace.study.prepare import MANY_PACKETS, estimated_s, report_nics, report_runs
 from tailrace.study.progress import Display
 
 LEAF_SPINE = "leaf-spine:leaves=2,spines=4,hosts=4,rate=10Gbps,delay=1us"
@@ -47,3 +49,23 @@ def test_the_estimate_is_of_all_runs_and_seeds() -> None:
 
 def test_virtual_time_has_no_estimate() -> None:
     assert line_of([planned("virtual", 1)]) == "1 runs: ecmp; clean\n"
+
+
+@pytest.mark.parametrize(
+    ("target", "packets", "implementation", "warned"),
+    [
+        ("virtual", MANY_PACKETS, "interpreted", True),
+        ("virtual", MANY_PACKETS - 1, "interpreted", False),
+        ("virtual", MANY_PACKETS, "compiled", False),
+        ("native", MANY_PACKETS, "interpreted", False),
+    ],
+)
+def test_interpreted_nics_are_a_warning_where_they_take_seconds(
+    monkeypatch: pytest.MonkeyPatch, target: str, packets: int, implementation: str, warned: bool
+) -> None:
+    """In virtual time, with many packets."""
+    monkeypatch.setattr(prepare, "IMPLEMENTATION", implementation)
+    monkeypatch.setattr(compiled, "why_interpreted", lambda: "why")
+    out = io.StringIO()
+    report_nics(target, Display(out), packets)
+    assert out.getvalue() == ("warning: why\n" if warned else "")
