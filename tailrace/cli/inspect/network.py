@@ -111,6 +111,11 @@ class InspectedNetwork:
             with plugins.expected(self.run.plugins):
                 return resolved_of(self.run.scheme)
 
+    def has_scheme_nics(self, topology: Topology) -> bool:
+        """Whether hosts are NICs of a scheme, not of a user's program. Raises as `scheme_on`."""
+        scheme = self.scheme_on(topology)
+        return scheme is not None and not scheme.is_foreign
+
     @contextlib.contextmanager
     def query_client(self, node: InspectedSwitch) -> Iterator[QueryClient]:
         """A client for in-band queries to a switch: the running controller, or this process as primary.

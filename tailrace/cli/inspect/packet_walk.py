@@ -51,8 +51,8 @@ def host_frame(topology: Topology, src: str, dst: str, *, nic: bool) -> bytes:
     """A UDP packet from one host to another.
 
     Args:
-        nic: whether hosts are our NICs, which send every frame to the gateway's MAC address; else the address
-            follows from the topology.
+        nic: whether hosts are NICs of a scheme, which send every frame to the gateway's MAC address; else the
+            address follows from the topology, as for a user's program (sim.job.Job.macs).
 
     Raises:
         SpecError: there is no such host.

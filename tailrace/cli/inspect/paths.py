@@ -114,7 +114,7 @@ def _by_dry_runs(
         def dry_run(switch: str, port: int, frame: bytes) -> list[Trace]:
             return dry_runs.traces(switch, port, frame, every=True)
 
-        nic = network.run is not None
+        nic = network.has_scheme_nics(topology)
         return [
             DryRunPaths(topology, src, dst, dry_run).walk(host_frame(topology, src.name, dst.name, nic=nic))
             for src, dst in pairs

@@ -193,7 +193,8 @@ def _through_network(network: InspectedNetwork, args: Namespace) -> None:
         raise SpecError("from host to host: give --topology, or --port N of a switch")
     src, dst = args.start, args.then
     if args.packet is None:
-        frames = [host_frame(network.topology, src, dst, nic=network.run is not None)]
+        nic = network.has_scheme_nics(network.topology)
+        frames = [host_frame(network.topology, src, dst, nic=nic)]
     else:
         frames = read_packets(args.packet)
     with DryRuns(network) as dry_runs:
