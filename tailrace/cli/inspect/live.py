@@ -115,22 +115,28 @@ def capture(args: Namespace) -> None:
         tailrace capture leaf1-spine2 | wireshark -k -i -
     """
     from contextlib import nullcontext, suppress
-    from itertools import islice
+    from itertools import count, islice
 
     from tailrace.cli.inspect.network import named_run
     from tailrace.codec.captures import write_frames
     from tailrace.spec import SpecError
+    from tailrace.spec.text import printable
 
     if args.out == "-" and sys.stdout.isatty():
         raise SpecError("--out: a terminal shows no packets; give --out FILE.pcap, or a pipe")
     messages = _call(named_run(args)[1], "capture", link=args.link)
     next(messages)
-    frames = ((each["time_ns"], bytes.fromhex(each["frame"]), each["length"]) for each in messages)
+    written = count()
+    counted = (each for each, _ in zip(islice(messages, args.count), written, strict=False))
+    frames = ((each["time_ns"], bytes.fromhex(each["frame"]), each["length"]) for each in counted)
     with (
         nullcontext(sys.stdout.buffer) if args.out == "-" else Path(args.out).open("wb") as file,
         suppress(KeyboardInterrupt),
     ):
-        write_frames(file, islice(frames, args.count))
+        sys.stderr.write(f"capturing {args.link}; Ctrl-C ends\n")
+        write_frames(file, frames)
+    to = "standard output" if args.out == "-" else printable(args.out)
+    sys.stderr.write(f"{next(written)} frames written to {to}\n")
 
 
 @command(
