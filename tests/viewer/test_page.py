@@ -94,6 +94,40 @@ def values(tab: Tab, *codes: str) -> list[Any]:
     return [tab.evaluate(f"tailrace.viewer.{code}") for code in codes]
 
 
+# ---- what is shown ----
+
+
+@pytest.mark.parametrize(
+    ("record", "sample", "shown"),
+    [
+        ("packets", "2us", {"utilisation", "queue", "paused", "data"}),
+        ("packets", None, {"paused", "data"}),
+        ("events", "2us", {"utilisation", "queue", "paused"}),
+        ("events", None, {"paused"}),
+    ],
+)
+def test_the_legend_has_what_the_run_has(
+    tab: Tab, tmp_path: Path, record: str, sample: str | None, shown: set[str]
+) -> None:
+    show(tab, tmp_path, run(record=record, sample=sample))
+    legend = tab.evaluate("document.getElementById('legend').innerText")
+    assert {name for name in ("utilisation", "queue", "paused", "data") if name in legend} == shown
+    assert tab.evaluate("document.getElementById('find').placeholder") == "leaf1, or flow 1"
+
+
+def test_units_fit_the_values(tab: Tab, tmp_path: Path) -> None:
+    """Rates of links in Mb/s, a run of a tenth of a second in ms, bytes in MiB."""
+    slow = run(topology="leaf-spine:leaves=2,spines=1,hosts=1,rate=100Mbps", workload="permutation:size=1MiB")
+    show(tab, tmp_path, slow)
+    assert (
+        tab.evaluate("document.getElementById('clock').value")
+        == f"0.000000 ms of {end_of(slow) / 1e6:,.6f} ms"
+    )
+    tab.evaluate("tailrace.viewer.choose({ type: 'node', id: 3 }); tailrace.viewer.draw(1e9)")
+    text = tab.evaluate("document.getElementById('chosen').innerText")
+    assert "100.0 Mb/s" in text and "1.0 MiB" in text
+
+
 # ---- controls ----
 
 

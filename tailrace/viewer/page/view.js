@@ -9,9 +9,15 @@ const QUIET = ["resume", "unpause", "other drop", "other recirculation"].map((id
 
 const $ = (id) => document.getElementById(id);
 const number = (value, digits = 0) => value.toLocaleString("en", { maximumFractionDigits: digits, minimumFractionDigits: digits });
-const micro = (ns) => `${number(ns / 1000, 3)} µs`;
+let CLOCK = { unit: "µs", ns: 1e3, digits: 3 }; // of all times; a long run has a larger unit
+const clock = (ns) => `${number(ns / CLOCK.ns, CLOCK.digits)} ${CLOCK.unit}`;
+const delay = (ns) => (ns < 1e5 ? `${number(ns)} ns` : `${number(ns / 1e6, 3)} ms`);
+const rate = (bps) => {
+  const [unit, by] = [["Gb/s", 1e9], ["Mb/s", 1e6], ["kb/s", 1e3]].find(([, least]) => bps >= least) ?? ["b/s", 1];
+  return `${number(bps / by, 1)} ${unit}`;
+};
 const percent = (share) => `${number(100 * share, 1)} %`;
-const size = (bytes) => (bytes < 1024 ? `${bytes} bytes` : `${number(bytes / 1024, 1)} KiB`);
+const size = (bytes) => (bytes < 1024 ? `${bytes} B` : bytes < 1 << 20 ? `${number(bytes / 1024, 1)} KiB` : `${number(bytes / (1 << 20), 1)} MiB`);
 const listed = (parts) => [parts.slice(0, -1).join(", "), ...parts.slice(-1)].filter(Boolean).join(" and ");
 
 /** Makes an element; strings become text, never HTML. */
@@ -29,7 +35,7 @@ function sentences({ flows, counts, delivered, lost_data, bin, loaded, queues, p
     ...(delivered === null ? [] : [`${number(delivered)} data packets have arrived at their hosts.`]),
     `Until now: ${listed(events) || "no events"}.${lost_data ? ` ${number(lost_data)} full data packets are lost.` : ""}`,
     ...(bin ? [
-      `From ${micro(bin.from_ns)} to ${micro(bin.to_ns)}, the most loaded links: ${listed(loaded.map(({ wire, utilisation }) => `${wire} ${percent(utilisation)}`)) || "none"}.`,
+      `From ${clock(bin.from_ns)} to ${clock(bin.to_ns)}, the most loaded links: ${listed(loaded.map(({ wire, utilisation }) => `${wire} ${percent(utilisation)}`)) || "none"}.`,
       `Longest queues at its end: ${listed(queues.map(({ wire, bytes }) => `${wire} ${size(bytes)}`)) || "none"}; ${paused} ports are paused.`,
     ] : ["Queues and utilisation were not sampled (--sample)."]),
   ];
@@ -67,6 +73,7 @@ class VirtualList {
 class Viewer {
   constructor(runs) {
     this.end = Math.max(...runs.map((run) => run.end_ns));
+    if (this.end >= 1e7) CLOCK = this.end < 1e10 ? { unit: "ms", ns: 1e6, digits: 6 } : { unit: "s", ns: 1e9, digits: 9 };
     Object.assign(this, { runs, time: 0, speed: this.end / REPLAY_S, playing: false, chosen: null }); // ns; ns a second
     this.titles = runs.map(({ label }, index) => (runs.length > 1 ? `${"AB"[index]}: ${label}` : label));
     this.kinds = new Set(KINDS.keys().filter((kind) => !QUIET.includes(kind)));
@@ -75,6 +82,9 @@ class Viewer {
     this.flows = new VirtualList($("flows"), (flow) => this.flowRow(flow));
     this.events = new VirtualList($("events"), (index) => this.eventRow(index));
     $("names").append(...runs[0].names.map((value) => element("option", { value })));
+    const [sampled, packets] = [runs.some((run) => run.samples.length), runs.some((run) => run.packets)];
+    for (const item of document.querySelectorAll("#legend > span")) item.hidden = !(item.matches(".sampled") ? sampled : packets || item.matches(".always"));
+    $("find").placeholder = `${runs[0].names[0]}, or flow ${runs[0].column.flow_id[0] ?? 1}`;
     $("queue").textContent = listed(runs.map((run) => size(run.largestQueue)));
     for (const kind of KINDS.keys()) this.addKind(kind);
     this.listen();
@@ -213,8 +223,8 @@ class Viewer {
   draw(now) {
     const { time, transform, kinds, chosen, speed } = this;
     for (const picture of this.pictures) picture.draw({ time, transform, kinds, chosen, markNs: speed * MARK_S });
-    $("clock").textContent = `${micro(time)} of ${micro(this.end)}`;
-    $("speed").textContent = `1 s shows ${micro(speed)}`;
+    $("clock").textContent = `${clock(time)} of ${clock(this.end)}`;
+    $("speed").textContent = `1 s shows ${clock(speed)}`;
     $("time").value = time;
     this.dirty = false;
     if (now - this.written > TEXT_MS) this.write(now);
@@ -222,13 +232,13 @@ class Viewer {
 
   write(now) {
     this.written = now;
-    $("time").ariaValueText = micro(this.time);
+    $("time").ariaValueText = clock(this.time);
     const each = (lines) => this.runs.flatMap((run, index) => [
       ...(this.runs.length > 1 ? [element("h3", {}, this.titles[index])] : []),
       ...lines(run).map((line) => (typeof line === "string" ? element("p", {}, line) : line)),
     ]);
     const { type } = this.chosen ?? {};
-    $("text").replaceChildren(element("p", {}, `Time ${micro(this.time)}.`), ...each((run) => sentences(run.describe(this.time))));
+    $("text").replaceChildren(element("p", {}, `Time ${clock(this.time)}.`), ...each((run) => sentences(run.describe(this.time))));
     if (!$("chosen").contains(document.activeElement)) {
       $("chosen").replaceChildren(...(type ? each((run) => this[`${type}Lines`](run, this.chosen)) : []));
     }
@@ -243,7 +253,7 @@ class Viewer {
     const { id } = KINDS[run.kindOf[row]];
     const wire = run.wireOf[row];
     const text = [
-      micro(time_ns[row]), this.runs.length > 1 && "AB"[number], id, flow[row] >= 0 && `flow ${flow_id[flow[row]]}`,
+      clock(time_ns[row]), this.runs.length > 1 && "AB"[number], id, flow[row] >= 0 && `flow ${flow_id[flow[row]]}`,
       /drop|lost|recirculation/.test(id) && run.frames[frame[row]], psn[row] >= 0 && `PSN ${psn[row]}`,
       wire < 0 ? run.names[run.nodeOf(row)] : run.wireName(wire), count[row] !== 1 && `${count[row]} times`,
     ].filter(Boolean).join(" · ");
@@ -271,7 +281,7 @@ class Viewer {
     const column = (name) => number(run.column[`flow_${name}`][id]);
     const path = run.path(id, this.time).map((wire) => run.names[wire_target[wire]]);
     return [
-      `${this.flowRow(id)[0]}. It starts at ${micro(flow_start_ns[id])} and ${flow_end_ns[id] < 0 ? "does not finish" : `ends at ${micro(flow_end_ns[id])}`}.`,
+      `${this.flowRow(id)[0]}. It starts at ${clock(flow_start_ns[id])} and ${flow_end_ns[id] < 0 ? "does not finish" : `ends at ${clock(flow_end_ns[id])}`}.`,
       path.length ? `Its data last came by ${path.join(", ")}.` : "None of its data has arrived yet.",
       ...(run.packets ? [`${number(run.bytesOf[id].until(this.time))} bytes of frames have arrived, headers included.`] : []),
       `In the whole run: ${column("packets")} packets, of which ${column("retransmitted")} retransmissions; ${column("path_changes")} path changes, ${column("drains")} drains, ${column("timeouts")} timeouts.`,
@@ -288,7 +298,7 @@ class Viewer {
   wireLine(run, wire) {
     const load = run.load(wire, run.binAt(this.time));
     const paused = (load ? load.paused : run.isPaused(wire, this.time)) ? ", paused" : "";
-    const link = `${number(run.column.wire_rate_bps[wire] / 1e9, 1)} Gb/s, ${number(run.column.wire_delay_ns[wire])} ns`;
+    const link = `${rate(run.column.wire_rate_bps[wire])}, ${delay(run.column.wire_delay_ns[wire])}`;
     return `${run.wireName(wire)}: ${load ? `${percent(load.utilisation)}, queue ${size(load.bytes)}` : "not sampled"}${paused} (${link})`;
   }
 
@@ -306,7 +316,7 @@ class Viewer {
     const row = (tag, cells) => element("tr", {}, ...cells.map((cell) => element(tag, {}, cell)));
     return (id < run.switches && stop ? stop.listings : []).map(({ title, columns, rows }) => {
       const entries = rows.filter(([name]) => name === run.names[id]);
-      const summary = element("summary", {}, `${title} at the stop at ${micro(stop.time_ns)}: ${entries.length}`);
+      const summary = element("summary", {}, `${title} at the stop at ${clock(stop.time_ns)}: ${entries.length}`);
       return element("details", {}, summary, element("table", {}, row("th", columns.slice(1)), ...entries.map((cells) => row("td", cells.slice(1)))));
     });
   }
