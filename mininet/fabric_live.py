@@ -15,6 +15,7 @@ from fabric_report import FabricError, FabricReport
 
 from tailrace.controller.control import ControlServer, Messages, Stream
 from tailrace.controller.inband.relay import RelayError
+from tailrace.p4rt.events import LINK_SET
 
 _MOST_FRAMES = 1024
 """Frames that are read from an interface at once."""
@@ -44,7 +45,7 @@ class FabricControl(ControlServer):
             self._of_links.change(a, b, to, text)
         except FabricError as error:
             raise RelayError(str(error)) from error
-        self._report.event("link-set", text, f"{a}-{b}")
+        self._report.event(LINK_SET, text, f"{a}-{b}")
 
     def capture(self, a: str, b: str) -> Stream:
         with ExitStack() as stack:

@@ -14,7 +14,9 @@ from tailrace.controller.inband.responses import RTT_ONE, Bucket, FlowFields, pa
 from tailrace.controller.inspect.node import InspectedSwitch
 from tailrace.controller.inspect.registers import register_cells
 from tailrace.controller.inspect.tables import read_tables
+from tailrace.p4rt.by_name.program import ProgramNames
 from tailrace.p4rt.errors import UnsupportedError
+from tailrace.p4rt.programs import P4Program
 from tailrace.p4rt.values import SwitchPort, Value
 from tailrace.tables.listing import Column, Listing, Row, in_order
 
@@ -63,9 +65,9 @@ _HOSTS = {"src": "from", "dst": "to"}
 _PORTS, _RTTS = ("in_port", "out_port"), ("rtt_avg", "rtt_last", "rtt_growth")
 
 
-def keeps_flows(node: InspectedSwitch) -> bool:
-    """Whether the program has a flow table that can be read."""
-    return node.program.has_table(_CONFIG)
+def keeps_flows(program: ProgramNames | P4Program) -> bool:
+    """Whether a program has a flow table that can be read."""
+    return program.has_table(_CONFIG)
 
 
 def read_flows(node: InspectedSwitch, queries: QueryClient) -> Listing:
@@ -75,7 +77,7 @@ def read_flows(node: InspectedSwitch, queries: QueryClient) -> Listing:
         UnsupportedError: the program keeps no flow table.
         SwitchError: the switch cannot be read.
     """
-    if not keeps_flows(node):
+    if not keeps_flows(node.program):
         raise UnsupportedError(node.name, f"{node.title} has no flow table")
     require_op(node.program, node.name, node.title, _OP)
     buckets, age_ticks = _config(node)

@@ -128,8 +128,11 @@ class FairSharing:
         self._capacity = self._capacities()
 
     def of(self, rows: Iterable[FlowRow]) -> Fair | UnsetType:
-        """The mean times of the finished flows; unset if no flow finished, or if there are too many flows."""
-        done = [row for row in rows if row.fct_ns is not None]
+        """The mean times of the finished flows; unset if no flow with an ideal time
+        finished, or if there are too many flows.
+        """
+        done = [row for row in rows if row.fct_ns is not None and row.ideal_fct_ns is not None]
+        ideal_ns = [row.ideal_fct_ns for row in done if row.ideal_fct_ns is not None]
         fluids = [
             Fluid(row.start_ns, 8 * wire_bytes(row.bytes, self._mtu_bytes)[0], self._parts(row.src, row.dst))
             for row in done
@@ -140,7 +143,7 @@ class FairSharing:
         times = [
             end - row.start_ns + self._delay_ns(row.src, row.dst) for row, end in zip(done, ends, strict=True)
         ]
-        factors = [time / row.ideal_fct_ns for row, time in zip(done, times, strict=True)]
+        factors = [time / ideal for ideal, time in zip(ideal_ns, times, strict=True)]
         return Fair(mean(times), mean(factors))
 
     def _capacities(self) -> dict[Part, int]:

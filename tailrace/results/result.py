@@ -20,6 +20,7 @@ from tailrace.results.rows import FlowRow, flow_table, measured_rows, read_rows,
 from tailrace.results.run_files import (
     EVENTS,
     GAPS,
+    JOB,
     PATHS,
     QUEUES,
     RECORD,
@@ -31,6 +32,7 @@ from tailrace.results.run_files import (
     write_timelines,
 )
 from tailrace.results.summary import FORMAT, Summary
+from tailrace.sim.job import Job, write_job
 from tailrace.sim.pfc import waiting_line
 from tailrace.sim.timelines import NO_TIMELINES, Timelines
 from tailrace.spec.errors import FileError
@@ -44,7 +46,7 @@ T = TypeVar("T")
 
 SUMMARY = "summary.json"
 FLOWS = "flows.parquet"
-RUN_FILES = (SUMMARY, FLOWS, QUEUES, PATHS, RECORD, EVENTS, GAPS, PINGS, ARRIVED)
+RUN_FILES = (SUMMARY, FLOWS, QUEUES, PATHS, RECORD, JOB, EVENTS, GAPS, PINGS, ARRIVED)
 """All files that a run may have in its folder, as patterns; a folder without SUMMARY contains no run."""
 
 
@@ -52,7 +54,8 @@ RUN_FILES = (SUMMARY, FLOWS, QUEUES, PATHS, RECORD, EVENTS, GAPS, PINGS, ARRIVED
 class Result:
     """One run: its case (`clean` or the faults' names), its scheme's label, and its measurements.
 
-    `frames` has what each host sent and received besides flows, by its name.
+    `frames` has what each host sent and received besides flows, by its name. `job` is the job of a run
+    that has a record, or the file with it.
     A stored run has `metrics` but no rows; for other runs metrics are computed from the other fields.
     """
 
@@ -65,6 +68,7 @@ class Result:
     gaps: Gaps | None = None
     metrics: Mapping[str, float] | None = None
     frames: Mapping[str, HostFrames] = field(default_factory=dict)
+    job: Job | Path | None = None
 
     @property
     def complete(self) -> bool:
@@ -131,6 +135,8 @@ def write_result(result: Result, folder: Path) -> None:
     (folder / SUMMARY).write_text(to_json(result.summary), "utf-8")
     write_rows(result.rows, folder / FLOWS)
     write_timelines(result.timelines, folder)
+    if isinstance(result.job, Job):
+        write_job(result.job, folder / JOB)
     write_events(result.events, folder)
     write_gaps(result.gaps, folder)
     write_frames(result.frames, folder)
@@ -167,6 +173,7 @@ def read_result(folder: Path, *, case: str, label: str) -> Result:
         read_events(folder),
         read_gaps(folder),
         frames=read_frames(folder, summary.hosts),
+        job=folder / JOB if (folder / JOB).exists() else None,
     )
 
 

@@ -21,7 +21,8 @@ from tailrace.tables.arrow import INTEGER, NUMBER, TEXT, make_table, values_of
 @dataclass(frozen=True, slots=True)
 class FlowRow:
     """One flow. `start_ns` and `end_ns` are in ns since the traffic began. `end_ns`, `fct_ns` and `slowdown`
-    are None if the flow did not finish.
+    are None if the flow did not finish; `ideal_fct_ns` and `slowdown` are None with a user's program, whose
+    entries may lead flows over any paths.
 
     src, dst: host names
     packets: data packets sent, including retransmissions
@@ -54,7 +55,7 @@ class FlowRow:
     start_ns: int
     end_ns: int | None
     fct_ns: int | None
-    ideal_fct_ns: int
+    ideal_fct_ns: int | None
     slowdown: float | None
     packets: int
     retransmitted: int
@@ -91,8 +92,8 @@ _TYPES = {"int": INTEGER, "int | None": INTEGER, "float | None": NUMBER, "str": 
 SCHEMA = {_COLUMNS.get(field.name, field.name): _TYPES[str(field.type)] for field in fields(FlowRow)}
 """The types of the columns of flows.parquet; they are fixed even if no flow finished."""
 
-_UNFINISHED = ("end_ns", "fct_ns", "slowdown")
-"""Columns without a value if a flow did not finish."""
+_OPTIONAL = ("end_ns", "fct_ns", "ideal_fct_ns", "slowdown")
+"""Columns that may have no value."""
 
 _NEEDED = {field.name for field in fields(FlowRow) if field.default is MISSING}
 """Columns that runs of all earlier versions have."""
@@ -105,7 +106,7 @@ _COPIED = {field.name for field in fields(FlowRow)} & {field.name for field in f
 
 
 def make_row(
-    record: FlowRecord, *, src: str, dst: str, ideal_fct_ns: int, flow_class: str = NO_CLASS
+    record: FlowRecord, *, src: str, dst: str, ideal_fct_ns: int | None, flow_class: str = NO_CLASS
 ) -> FlowRow:
     """The row of one flow's record; `src` and `dst` are the names of its hosts."""
     fct_ns = None if record.end_ns is None else record.end_ns - record.start_ns
@@ -114,7 +115,7 @@ def make_row(
         dst=dst,
         fct_ns=fct_ns,
         ideal_fct_ns=ideal_fct_ns,
-        slowdown=None if fct_ns is None else fct_ns / ideal_fct_ns,
+        slowdown=None if fct_ns is None or ideal_fct_ns is None else fct_ns / ideal_fct_ns,
         flow_class=flow_class,
         **{name: getattr(record, name) for name in _COPIED},
     )
@@ -143,7 +144,7 @@ def read_rows(path: Path) -> tuple[FlowRow, ...]:
     """
     table = read_parquet(path, "flows", SCHEMA, MOST_FLOWS)
     # columns of later versions may be absent; a column that is present has a value for each flow
-    refuse_missing(table, path, "flows", sorted({*_NEEDED, *table.column_names}), _UNFINISHED)
+    refuse_missing(table, path, "flows", sorted({*_NEEDED, *table.column_names}), _OPTIONAL)
     values = values_of(table)
     if min(values["bytes"], default=1) < 1:
         raise FileError(

@@ -5,6 +5,7 @@
     paths.parquet    time_ns, flow, switch, port, peer, psn              one row per packet at a switch
     record.parquet   time_ns, what, node, port, flow, psn, bytes, frame, marked, count    one row per event
     gaps.parquet     low_ns, count      gaps between data packets of all flows (HF2T §3), one row per bin
+    job.json         with record.parquet: the network, and all else that a replay needs (sim/job.py)
     events.jsonl     the event log: one JSON object per line, in chronological order
 
 queues.parquet has only ports that ever sent. `peer` is the node at the other end of the port's link;
@@ -38,7 +39,7 @@ from tailrace.spec.files import text_of
 from tailrace.tables.arrow import INTEGER, Columns, make_table, values_of
 
 QUEUES, PATHS, RECORD = "queues.parquet", "paths.parquet", "record.parquet"
-GAPS, EVENTS = "gaps.parquet", "events.jsonl"
+GAPS, EVENTS, JOB = "gaps.parquet", "events.jsonl", "job.json"
 
 MOST_ROWS = 20_000_000
 """Largest number of rows of a timeline file; larger files are refused."""

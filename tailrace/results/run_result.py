@@ -23,6 +23,7 @@ from tailrace.hosts.gaps.hf2t import UNKNOWN
 from tailrace.hosts.measured import Learned
 from tailrace.hosts.options.nic import ALGORITHMS, DCQCN, HERMES, STEERABLE
 from tailrace.p4rt.counters import trimmed
+from tailrace.p4rt.events import CHANGES, Event
 from tailrace.results.fair import FairSharing
 from tailrace.results.frames import host_counts, ping_summary
 from tailrace.results.metrics import measure_plugins
@@ -52,6 +53,9 @@ from tailrace.spec import parse, plugins
 from tailrace.spec.version import VERSION
 from tailrace.topology.timing import base_rtt_ns
 
+MOST_CHANGES = 8
+"""Changes by hand that a summary lists."""
+
 SPRITZ = "spritz"
 """The summary's key for Spritz and for its baselines in NICs; other NIC algorithms have their own key."""
 
@@ -74,9 +78,9 @@ def result_of(
     case, described = case_name(planned.experiment.faults), _described(planned)
     rows = _rows(planned, outcome)
     summary = Summary(**described, **_measured(planned, outcome, rows), **_execution(outcome), **usage)
-    result = Result(
-        case, label, summary, rows, outcome.timelines, outcome.events, outcome.gaps, frames=outcome.frames
-    )
+    measured = summary, rows, outcome.timelines, outcome.events, outcome.gaps
+    job = None if outcome.timelines.record is None else planned.job
+    result = Result(case, label, *measured, frames=outcome.frames, job=job)
     metrics = measure_plugins(result)
     return replace(result, summary=structs.replace(summary, metrics=metrics)) if metrics else result
 
@@ -94,7 +98,8 @@ def _rows(planned: Plan, outcome: Outcome) -> tuple[FlowRow, ...]:
             records[flow.id],
             src=host(flow.src).name,
             dst=host(flow.dst).name,
-            ideal_fct_ns=ideal.fct_ns(flow),
+            # the entries of a user's program may lead flows over longer paths than the shortest
+            ideal_fct_ns=None if job.scheme.is_foreign else ideal.fct_ns(flow),
             flow_class=planned.classes.get(flow.id, NO_CLASS),
         )
         for flow in job.flows
@@ -215,7 +220,15 @@ def _execution(outcome: Outcome) -> dict[str, Any]:
         "overloaded": bool(outcome.overload_reasons),
         "overload_reasons": outcome.overload_reasons,
         "not_applied": outcome.not_applied or UNSET,  # settings that the target ignored or changed
+        "changes": _changes(outcome.events) or UNSET,
     }
+
+
+def _changes(events: Sequence[Event]) -> tuple[str, ...]:
+    """The first MOST_CHANGES changes by hand, and the number of the others."""
+    texts = tuple(event.text for event in events if event.kind in CHANGES)
+    more = len(texts) - MOST_CHANGES
+    return (*texts[:MOST_CHANGES], f"{more} more changes, in events.jsonl") if more > 0 else texts
 
 
 def scheme_counters(by_switch: Mapping[str, Mapping[str, int]]) -> dict[str, dict[str, int]]:

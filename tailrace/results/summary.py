@@ -138,6 +138,8 @@ class Summary(msgspec.Struct, frozen=True, kw_only=True):
     (tailrace/results/frames.py).
     `deadlock` is present if switches paused each other in a cycle, which ends the run. It lists the queues:
     each waits for the next, and the last for the first.
+    `changes` lists changes by a user's commands or P4Runtime client during the run, which `option_string`
+    does not repeat.
     """
 
     format: int = FORMAT
@@ -200,6 +202,7 @@ class Summary(msgspec.Struct, frozen=True, kw_only=True):
     overloaded: bool
     overload_reasons: tuple[str, ...] = ()
     not_applied: tuple[str, ...] | UnsetType = UNSET
+    changes: tuple[str, ...] | UnsetType = UNSET
     task: str | UnsetType = UNSET
 
 

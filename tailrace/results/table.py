@@ -251,6 +251,7 @@ def _caption(groups: Sequence[Group]) -> list[str]:
         *queue_lines(results),
         *steady_lines(results),
         *_not_applied(results),
+        *_of_user(results),
         *doubts,
     ]
 
@@ -291,6 +292,18 @@ def _not_applied(results: Sequence[Result]) -> list[str]:
         names = dict.fromkeys(f"{result.case}, {result.label}" for result in concerned)
         lines.append(text if len(concerned) == len(results) else f"{text} ({'; '.join(names)})")
     return lines
+
+
+def _of_user(results: Sequence[Result]) -> list[str]:
+    """A line if runs of a user's program lack metrics, and for each change by hand during a run."""
+    foreign = any(result.summary.queues and result.summary.queues.program_marks for result in results)
+    why = (
+        "no slowdown and no fair sharing for program: both assume shortest paths, its entries may use others"
+    )
+    changes = [text for result in results for text in result.summary.changes or ()]
+    return [why] * foreign + [
+        f"changed by hand, which the command does not repeat: {each}" for each in changes
+    ]
 
 
 def _transports(results: Sequence[Result]) -> list[str]:

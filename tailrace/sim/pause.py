@@ -3,7 +3,8 @@
 
 During the pause one P4Runtime server for all switches listens on the loopback interface, and the run file
 (controller/runfile.py) gives its address to the inspection commands. A line on standard input, or end of
-file, resumes the run. Inspecting does not change results; commands may also change links (control.py).
+file, resumes the run. Inspecting does not change results. Commands may also change links (control.py), and
+any client of P4Runtime the switches; such changes are events of the run.
 """
 
 from __future__ import annotations
@@ -19,18 +20,23 @@ from concurrent import futures
 from typing import Any
 
 import msgspec
+from google.protobuf.message import Message
 
 from tailrace.controller import runfile
 from tailrace.controller.control import ControlServer, Messages, Stream
 from tailrace.controller.inband.relay import RelayError
+from tailrace.controller.inspect.flows import keeps_flows
 from tailrace.controller.runfile import RunFile, RunSwitch
-from tailrace.p4rt.events import Event, structured
+from tailrace.p4rt.by_name.program import ProgramNames
+from tailrace.p4rt.events import LINK_SET, PACKET_OUT, PUSH, WRITE, Event, structured
+from tailrace.p4rt.messages import p4r
 from tailrace.sim.faults import set_link
 from tailrace.sim.network.ranks import RankLostError
 from tailrace.sim.network.serve import serving
 from tailrace.sim.network.wire import Wire, WireEvent
 from tailrace.sim.run import PausedRun
 from tailrace.spec import SpecError
+from tailrace.spec.text import one_line
 from tailrace.spec.units import format_time
 
 LOOPBACK = "127.0.0.1"
@@ -39,6 +45,8 @@ _READ_BYTES = 4096
 _CALL_S = 10.0
 _MOST_FRAMES = 4096
 """Captured frames that wait for their client; then the run waits, for _CALL_S at most."""
+_MOST_UPDATES = 4
+"""Updates of a Write that its event describes."""
 
 
 class Lines:
@@ -132,9 +140,30 @@ class _Control(ControlServer):
                 self._taken_down ^= {(a, b)}
             else:
                 network.link_rate(a, b, to)
-            self.paused.on_event(Event("link-set", f"{a}-{b}", text))
+            self._record(LINK_SET, f"{a}-{b}", text)
 
         self._in_pause(act)
+
+    def _record(self, kind: str, subject: str, text: str, **facts: int) -> None:
+        """Records a change as an event."""
+        now_ns = self.paused.network.now_ns
+        text = f"{one_line(text)} at {format_time(now_ns)}"
+        self.paused.on_event(Event(kind, subject, text, {"time_ns": now_ns, **facts}))
+
+    def switch_changed(self, switch: str, request: Message | None) -> None:
+        """Records a Write or push of a client; None: a packet-out."""
+        if isinstance(request, p4r.WriteRequest):
+            device = self.paused.network.p4rt(switch).device
+            config = device.config_response(p4r.GetForwardingPipelineConfigRequest.P4INFO_AND_COOKIE)
+            names = ProgramNames(p4r.GetForwardingPipelineConfigResponse.FromString(config).config.p4info)
+            count = len(request.updates)
+            texts = [*map(names.update_text, request.updates[:_MOST_UPDATES])]
+            texts += [f"{count - _MOST_UPDATES} more"] if count > _MOST_UPDATES else []
+            self._record(WRITE, switch, f"{switch}, over P4Runtime: {'; '.join(texts)},", updates=count)
+        elif request is not None:
+            self._record(PUSH, switch, f"{switch}, over P4Runtime: a program,")
+        elif self.paused.job.scheme.is_foreign:  # other packet-outs are in-band queries, which change nothing
+            self._record(PACKET_OUT, switch, f"{switch}, over P4Runtime: a packet-out,")
 
     def capture(self, a: str, b: str) -> Stream:
         frames: deque[dict[str, Any]] = deque()
@@ -194,14 +223,16 @@ def _announced(paused: PausedRun, port: int, control: _Control) -> Iterator[None
 
 
 def _instructions(paused: PausedRun, port: int) -> str:
-    switches = paused.network.topology.switches
+    switches, scheme = paused.network.topology.switches, paused.job.scheme
+    flows = "flows, " * any(map(keeps_flows, scheme.programs(paused.job.topology).values()))
+    diff = "" if scheme.is_foreign else "diff, "
     first = switches[0]
     addresses = ", ".join(dict.fromkeys([f"{LOOPBACK}:{port}", *paused.remote_addresses.values()]))
     return (
         f"stopped at {format_time(paused.network.now_ns)}{paused.reason and ': ' + paused.reason}; "
         f"{len(switches)} switches serve P4Runtime "
         f"at {addresses}, device ids {first.id} to {switches[-1].id}\n"
-        "inspect from another terminal: tailrace tables, flows, queues, registers, counters, paths, diff, "
+        f"inspect from another terminal: tailrace tables, {flows}queues, registers, counters, paths, {diff}"
         f"trace, ls, link, capture, events, write, delete, shell {first.name}\n"
         "press Enter here to resume, Ctrl-C to end the run"
     )
@@ -223,7 +254,9 @@ def let_inspect(say: Callable[[str], None], wait: Callable[[], None]) -> Callabl
         key = id(paused.network)
         control = controls.get(key) or controls.setdefault(key, _Control(paused))
         control.paused = paused
-        async with serving(paused.network, f"{LOOPBACK}:0") as port:
+        # a run of several ranks would not know what clients change at the others
+        on_change = None if paused.remote_addresses else control.switch_changed
+        async with serving(paused.network, f"{LOOPBACK}:0", on_change=on_change) as port:
             with _announced(paused, port, control):
                 say(_instructions(paused, port))
                 await _in_thread(wait)
@@ -243,7 +276,7 @@ def serve_part(paused: PausedRun) -> None:
             network.all_gather(None)
 
     async def serve_switches() -> None:
-        async with serving(network, f"{LOOPBACK}:0") as port:
+        async with serving(network, f"{LOOPBACK}:0", on_change=None) as port:
             network.all_gather({item.name: f"{LOOPBACK}:{port}" for item in network.switches})
             await _in_thread(wait)
 

@@ -16,9 +16,9 @@ from typing import Any
 
 import msgspec
 
-from tailrace.experiments.plan.plan import Plan
 from tailrace.hosts.nic.recording import KINDS
 from tailrace.results.result import Result
+from tailrace.sim.job import Job
 from tailrace.sim.link_faults import LinkSlow
 from tailrace.sim.network.record import ARRIVED, DROPPED, FAILED, RECIRCULATED
 from tailrace.spec import SpecError
@@ -39,13 +39,13 @@ _Columns = dict[str, Sequence[int]]
 _Port = tuple[str, int]
 
 
-def run_data(result: Result, planned: Plan, state: Sequence[Mapping[str, Any]]) -> bytes:
-    """The data of a run that has a record, with the plan that repeats it, and tables at stops (state.py).
+def run_data(result: Result, job: Job, state: Sequence[Mapping[str, Any]]) -> bytes:
+    """The data of a run that has a record, with its job, and tables at stops (state.py).
 
     Raises:
         SpecError: the files of the run do not fit each other, or are too large.
     """
-    topology, summary = planned.topology, result.summary
+    topology, summary = job.topology, result.summary
     switches = topology.switches
     names = [*(switch.name for switch in switches), *(host.name for host in topology.hosts)]
     nodes = {name: number for number, name in enumerate(names)}
@@ -57,7 +57,7 @@ def run_data(result: Result, planned: Plan, state: Sequence[Mapping[str, Any]]) 
         "case": result.case,
         "settings": [summary.topology, summary.workload, f"seed {summary.seed}", *summary.faults],
         "end_ns": summary.virtual_ns or 1,
-        "packets": planned.job.record == "packets",
+        "packets": job.record == "packets",
         "kind": topology.kind,
         "names": names,
         "switches": len(switches),
@@ -66,10 +66,10 @@ def run_data(result: Result, planned: Plan, state: Sequence[Mapping[str, Any]]) 
         "levels": [levels[switch.name] for switch in switches],
         "slow": [
             [numbers[port], fault.factor, fault.at_ns, fault.until_ns]
-            for fault in planned.job.faults
+            for fault in job.faults
             if isinstance(fault, LinkSlow)
             for port, wire in wires.items()
-            if {wire[0], wire[1]} == {nodes[fault.a], nodes[fault.b]}
+            if {names[wire[0]], names[wire[1]]} == {fault.a, fault.b}
         ],
         "state": state,
     }

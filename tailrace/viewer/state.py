@@ -5,24 +5,23 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterator, Sequence
-from pathlib import Path
 from typing import Any
 
 from tailrace.controller.inband.query import PrimaryQueryClient
 from tailrace.controller.inspect.flows import keeps_flows, read_flows
 from tailrace.controller.inspect.node import InspectedSwitch
 from tailrace.controller.inspect.tables import read_tables
-from tailrace.experiments.plan.plan import Plan
 from tailrace.p4rt.connection import GrpcConnection
 from tailrace.p4rt.values import text_of
 from tailrace.results.result import Result
+from tailrace.sim.job import Job
 from tailrace.sim.network.serve import serving
 from tailrace.sim.outcome import Report
 from tailrace.sim.pause import LOOPBACK
 from tailrace.sim.run import Breakpoints, PausedRun, VirtualBackend
 from tailrace.spec import plugins
 from tailrace.spec.limits import refuse_above
-from tailrace.study.packet.rerun import FinishedRun, check_same
+from tailrace.study.packet.rerun import check_same
 from tailrace.tables.listing import Listing, merge
 
 MOST_ROWS = 50_000
@@ -32,7 +31,7 @@ Stop = dict[str, Any]
 """`time_ns`, and `listings` with title, columns and rows as texts; the first column is the switch."""
 
 
-def read_state(result: Result, planned: Plan, times_ns: Sequence[int], report: Report) -> list[Stop]:
+def read_state(result: Result, job: Job, times_ns: Sequence[int], report: Report) -> list[Stop]:
     """Repeats a run, and reads its switches at stops.
 
     Raises:
@@ -52,8 +51,8 @@ def read_state(result: Result, planned: Plan, times_ns: Sequence[int], report: R
 
     stop = Breakpoints(tuple(times_ns), lambda paused: asyncio.run(read(paused)))
     with plugins.blamed(result.summary.scheme):
-        outcome = VirtualBackend(breakpoints=stop).run(planned.job, report)
-    check_same(FinishedRun(Path(result.label), result.summary, {}, planned), outcome)
+        outcome = VirtualBackend(breakpoints=stop).run(job, report)
+    check_same(result.label, result.summary, outcome)
     return stops
 
 
@@ -65,7 +64,7 @@ def _listings(paused: PausedRun, port: int) -> Iterator[dict[str, Any]]:
         peers = {number: peer.name for number, peer in topology.ports_of(switch.name).items()}
         connection = GrpcConnection(switch.name, f"{LOOPBACK}:{port}", switch.id)
         nodes.append(InspectedSwitch(switch.name, connection, peers, names, job.switches.tick_ns))
-    if flows := [_flows(node) for node in nodes if keeps_flows(node)]:
+    if flows := [_flows(node) for node in nodes if keeps_flows(node.program)]:
         yield _texts("flows", flows)
     yield _texts("table entries", [read_tables(node) for node in nodes])
 

@@ -10,8 +10,9 @@ from pathlib import Path
 from typing import IO
 
 from tailrace.experiments.plan.experiment_file import read_option_string
-from tailrace.experiments.plan.plan import Plan, plan
+from tailrace.experiments.plan.plan import plan
 from tailrace.results.result import Result
+from tailrace.sim.job import Job, read_job
 from tailrace.spec import SpecError
 from tailrace.spec.atomic import write_output
 from tailrace.spec.errors import UnitError
@@ -52,12 +53,12 @@ def view(
         stops_ns = sorted({parse_time_ns(text) for text in state})
     except UnitError as error:
         raise SpecError(f"--state: {error}") from error
-    plans = [_plan_of(result) for result in results]
+    jobs = [_job_of(result, repeats=bool(stops_ns)) for result in results]
     data = []
-    for result, planned in zip(results, plans, strict=True):
+    for result, job in zip(results, jobs, strict=True):
         with Display(progress).run(result.label) if stops_ns else nullcontext(print) as report:
-            stops = read_state(result, planned, stops_ns, report) if stops_ns else []
-        data.append(run_data(result, planned, stops))
+            stops = read_state(result, job, stops_ns, report) if stops_ns else []
+        data.append(run_data(result, job, stops))
     write_output(Path(path), render(" and ".join(result.label for result in results), data))
 
 
@@ -65,12 +66,16 @@ def _traffic(result: Result) -> list[tuple[object, ...]]:
     return sorted((row.id, row.src, row.dst, row.bytes) for row in result.rows)
 
 
-def _plan_of(result: Result) -> Plan:
-    """The plan that repeats a run; raises SpecError if it has no record, or its specs cannot be used."""
+def _job_of(result: Result, *, repeats: bool) -> Job:
+    """The job of a run: from its specs if it `repeats`, else the stored one, since files that specs name may
+    have gone. Raises SpecError if it has no record, or these cannot be used.
+    """
     title = f"view: {result.label}, case {result.case}"
     if result.timelines.record is None:
         raise SpecError(f"{title}, has no record: run it again with --record events --sample 5us")
+    if result.job is not None and not repeats:
+        return result.job if isinstance(result.job, Job) else read_job(result.job)
     try:
-        return plan(read_option_string(result.summary.option_string), result.summary.target)
+        return plan(read_option_string(result.summary.option_string), result.summary.target).job
     except SpecError as error:
         raise SpecError(f"{title}: its specs: {error}") from error

@@ -252,6 +252,19 @@ def test_a_controller_may_write_entries_while_the_run_stops() -> None:
     assert not run().complete
 
 
+def test_slowdown_and_fair_sharing_are_left_out(tmp_path: Path) -> None:
+    """Both assume shortest paths, which the entries need not take: blank, with one remark."""
+    result = run(out=tmp_path / "out")
+    assert not result.summary.slowdown and not result.summary.fair
+    assert {(row.ideal_fct_ns, row.slowdown) for row in result.rows} == {(None, None)}
+    assert tailrace.open_result(tmp_path / "out").rows == result.rows
+    results = tailrace.compare(schemes=[SCHEME], topology=TOPOLOGY, workload=PERMUTATION, target="virtual")
+    assert sum("no slowdown and no fair sharing" in line for line in results.table.caption) == 1
+    assert not any(name.startswith(("slowdown", "fct_fair")) for name in results.metrics.column_names)
+    ours = tailrace.compare(schemes=["ecmp"], topology=TOPOLOGY, workload=PERMUTATION, target="virtual")
+    assert not any("no slowdown" in line for line in ours.table.caption)
+
+
 def test_versions_of_a_program_are_compared(tmp_path: Path) -> None:
     copy_program(tmp_path / "other" / "basic_l3.json")
     results = tailrace.compare(

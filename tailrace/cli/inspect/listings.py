@@ -88,7 +88,8 @@ def flows(args: Namespace) -> None:
                 return read_flows(node, client)
 
         nodes = network.select(args.switches)
-        with_table = [node for node, keeps in zip(nodes, each(nodes, keeps_flows), strict=True) if keeps]
+        programs = each(nodes, lambda node: node.program)
+        with_table = [node for node, program in zip(nodes, programs, strict=True) if keeps_flows(program)]
         if not with_table:
             raise UnsupportedError(nodes[0].name, f"{nodes[0].title} has no flow table; flowcut has one")
         nothing = f"{len(with_table)} switches track no flow now"

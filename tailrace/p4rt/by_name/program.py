@@ -9,6 +9,7 @@ port, or None.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from functools import cached_property
 from typing import Any
 
@@ -327,6 +328,14 @@ class ProgramNames:
                 return f"clone session {replication.clone_session_entry.session_id}"
             return f"multicast group {replication.multicast_group_entry.multicast_group_id}"
         return f"the {str(which or 'update').replace('_', ' ')}"
+
+    def update_text(self, update: p4r.Update) -> str:
+        """An update of a Write: its type, what `described` says, and the action of an entry."""
+        text, entry = self.described(update.entity), update.entity.table_entry
+        if entry.HasField("action"):
+            with suppress(KeyError):  # an unknown table or action, which the switch has refused
+                text += f" -> {self.action_text(entry.action, self.tables[entry.table_id].profile_id)}"
+        return f"{p4r.Update.Type.Name(update.type).lower()} {text}"
 
 
 def _with_enum(types: p4t.P4TypeInfo, owner: str, field: TypedField) -> TypedField:

@@ -20,6 +20,7 @@ from typing import Any
 
 import grpc
 import grpc.aio
+from google.protobuf.message import Message
 
 from tailrace.p4rt.messages import p4r
 from tailrace.p4rt.status import Code, P4RtError, not_found
@@ -34,26 +35,42 @@ from tailrace.switch.p4runtime.trace_service import TraceService
 
 _Context = grpc.aio.ServicerContext[Any, Any]
 
+OnChange = Callable[[str, Message | None], None]
+"""Called with the name of a switch, and the Write or push that has changed it; None: a packet-out."""
+
 
 class FabricService:
     """The P4Runtime service for many devices: forwards each call to the device that it names. `on_freed` is
-    called after much memory was freed.
+    called after much memory was freed. Without `on_change` Writes and pushes are refused.
     """
 
     def __init__(
-        self, endpoints: list[SwitchEndpoint], executor: ThreadPoolExecutor, on_freed: Callable[[], None]
+        self,
+        endpoints: list[SwitchEndpoint],
+        executor: ThreadPoolExecutor,
+        on_freed: Callable[[], None],
+        on_change: OnChange | None,
     ) -> None:
+        self._on_change = on_change
         self._services: dict[int, P4RuntimeService] = {}
         self._pending = PendingRequests()
         for endpoint in endpoints:
             service = P4RuntimeService(endpoint.device, endpoint.cpu, executor)
             service.on_freed = on_freed
-            # packet-ins that a packet-out causes are delivered after the call
-            deliver_soon = partial(asyncio.get_running_loop().call_soon, service.deliver_events)
-            endpoint.cpu.on_packet_out = deliver_soon
+            if on_change is not None:
+                service.on_change = partial(on_change, endpoint.name)
+            endpoint.cpu.on_packet_out = partial(self._packet_out, endpoint.name, service)
             self._services[endpoint.device_id] = service
 
-    def _service_of(self, device_id: int) -> P4RuntimeService:
+    def _packet_out(self, switch: str, service: P4RuntimeService) -> None:
+        # packet-ins that the packet-out causes are delivered after the call
+        asyncio.get_running_loop().call_soon(service.deliver_events)
+        if self._on_change is not None:
+            self._on_change(switch, None)
+
+    def _service_of(self, device_id: int, *, changes: bool = False) -> P4RuntimeService:
+        if changes and self._on_change is None:
+            raise P4RtError(Code.FAILED_PRECONDITION, "this run cannot be changed")
         service = self._services.get(device_id)
         if service is None:
             ids = sorted(self._services)
@@ -62,7 +79,7 @@ class FabricService:
 
     async def write(self, request: p4r.WriteRequest, context: _Context) -> p4r.WriteResponse:
         """Write of one device."""
-        return await self._service_of(request.device_id).write(request, context)
+        return await self._service_of(request.device_id, changes=True).write(request, context)
 
     async def read(self, request: p4r.ReadRequest, context: _Context) -> AsyncIterator[bytes]:
         """Read of one device."""
@@ -74,7 +91,7 @@ class FabricService:
         self, request: p4r.SetForwardingPipelineConfigRequest, context: _Context
     ) -> p4r.SetForwardingPipelineConfigResponse:
         """SetForwardingPipelineConfig of one device."""
-        return await self._service_of(request.device_id).set_config(request, context)
+        return await self._service_of(request.device_id, changes=True).set_config(request, context)
 
     async def get_config(self, request: p4r.GetForwardingPipelineConfigRequest, context: _Context) -> None:
         """GetForwardingPipelineConfig of one device."""
@@ -111,8 +128,13 @@ async def _prepended(
 
 
 @contextlib.asynccontextmanager
-async def serving(network: Network, address: str, tls: ServerTls | None = None) -> AsyncIterator[int]:
-    """Serves the switches that this process simulates on `address` (HOST:PORT).
+async def serving(
+    network: Network,
+    address: str,
+    tls: ServerTls | None = None,
+    on_change: OnChange | None = lambda _switch, _request: None,
+) -> AsyncIterator[int]:
+    """Serves the switches that this process simulates on `address` (HOST:PORT); `on_change` None: read only.
 
     Yields the port; for port 0 the system chooses a free one.
 
@@ -125,7 +147,8 @@ async def serving(network: Network, address: str, tls: ServerTls | None = None) 
     counts = statistics_handler({endpoint.device_id: endpoint.device.statistics for endpoint in endpoints})
     on_freed = heap.Trimmer().trim_soon  # returns freed memory to the operating system
     traces = TraceService({endpoint.device_id: endpoint.device for endpoint in endpoints}, executor, on_freed)
-    handlers = (rpc_handler(FabricService(endpoints, executor, on_freed)), counts, traces.handler())
+    fabric = FabricService(endpoints, executor, on_freed, on_change)
+    handlers = (rpc_handler(fabric), counts, traces.handler())
     # all calls have a deadline, also if the client sets none
     server.add_generic_rpc_handlers((DeadlineHandler(handlers, on_freed),))
     port = listen(server, address, tls)

@@ -122,32 +122,30 @@ def flow_log(run: FinishedRun, flow: FlowSpec, report: Report) -> list[WireTrans
     )
     with plugins.blamed(run.summary.scheme):
         outcome = backend.run(run.plan.job, report)
-    check_same(run, outcome)
+    check_same(str(run.folder), run.summary, outcome)
     return transits
 
 
-def check_same(run: FinishedRun, outcome: Outcome) -> None:
-    """Checks that a repetition is the same run.
+def check_same(name: str, summary: Summary, outcome: Outcome) -> None:
+    """Checks that a repetition is the same run as that of the summary.
 
     Raises:
         RunError: the trace differs from that of the finished run.
     """
-    if outcome.trace_sha256 != run.summary.trace_sha256:
-        raise RunError(f"{run.folder}: {_difference(run, outcome.trace_sha256 or '', outcome.p4_sha256)}")
+    if outcome.trace_sha256 != summary.trace_sha256:
+        raise RunError(f"{name}: {_difference(summary, outcome)}")
 
 
-def _difference(run: FinishedRun, sha256: str, p4_sha256: str | None) -> str:
+def _difference(summary: Summary, outcome: Outcome) -> str:
     """The message that the trace of a run differs, with the probable cause."""
-    former = str(run.summary.trace_sha256)
-    cause = (
-        "the P4 program has changed since"
-        if p4_sha256 != run.summary.p4_sha256
-        else "code, plug-ins or files that the specs name have changed since"
-    )
-    return (
-        f"its specs now give another run (trace {sha256[:_DIGITS]}, formerly {former[:_DIGITS]}): {cause};"
-        " run it again"
-    )
+    former, latter = (str(each.trace_sha256)[:_DIGITS] for each in (summary, outcome))
+    if changes := summary.changes:
+        cause = f"it was changed by hand, which its specs do not repeat: {changes[0]}"
+    elif outcome.p4_sha256 != summary.p4_sha256:
+        cause = "the P4 program has changed since; run it again"
+    else:
+        cause = "code, plug-ins or files that the specs name have changed since; run it again"
+    return f"its specs now give another run (trace {latter}, formerly {former}): {cause}"
 
 
 class _ObservedError(Exception):

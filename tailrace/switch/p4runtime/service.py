@@ -122,6 +122,8 @@ class P4RuntimeService:
         self._pushes: dict[threading.Event, p4r.SetForwardingPipelineConfigRequest] = {}
         self.on_freed: Callable[[], None] = lambda: None
         """Called after much memory may have been freed, to return it to the system."""
+        self.on_change: Callable[[Message], None] = lambda _request: None
+        """Called with each Write of which any update succeeded, and with each push but for VERIFY."""
 
     # ---- unary calls ----
 
@@ -138,6 +140,8 @@ class P4RuntimeService:
                 await self._scheduler.run_shielded(steps, TAKEOVER_S)
         finally:
             self._writes -= Counter([request.role])  # also removes a count of 0
+            if results.failures < len(request.updates):
+                self.on_change(request)
         if results.failures:
             raise results.error("write failed", len(request.updates))
         return p4r.WriteResponse()
@@ -220,6 +224,8 @@ class P4RuntimeService:
             # the client may have lost its role while the program was compiled
             self.device.authorize(request)
             await self._scheduler.run(in_quanta(self.device.configure_steps(request.action, prepared)))
+        if request.action != request.VERIFY:
+            self.on_change(request)
         for pipeline in self.device.dropped():
             free = asyncio.create_task(self._free(pipeline))
             self._free_tasks.add(free)
