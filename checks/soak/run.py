@@ -183,7 +183,7 @@ def _problems_of_run(result: Result, scenario: Scenario, control: DisturbedContr
     if not (earlier_flows_ended and repaired and _keeps_order(scenario)):
         return  # the time that retransmissions take has no bound
     for row in result.rows:
-        if row.start_ns == late_ns and row.fct_ns is not None and row.fct_ns > SLOWDOWN * row.ideal_fct_ns:
+        if row.start_ns == late_ns and row.slowdown is not None and row.slowdown > SLOWDOWN:
             yield f"afterwards: a flow took {row.fct_ns} ns; in an idle network {row.ideal_fct_ns}"
 
 

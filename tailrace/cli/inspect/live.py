@@ -135,8 +135,7 @@ def capture(args: Namespace) -> None:
     ):
         sys.stderr.write(f"capturing {args.link}; Ctrl-C ends\n")
         write_frames(file, frames)
-    to = "standard output" if args.out == "-" else printable(args.out)
-    sys.stderr.write(f"{next(written)} frames written to {to}\n")
+    sys.stderr.write(f"{next(written)} frames written to {printable(args.out)}\n")
 
 
 @command(

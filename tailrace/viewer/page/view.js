@@ -12,10 +12,8 @@ const number = (value, digits = 0) => value.toLocaleString("en", { maximumFracti
 let CLOCK = { unit: "µs", ns: 1e3, digits: 3 }; // of all times; a long run has a larger unit
 const clock = (ns) => `${number(ns / CLOCK.ns, CLOCK.digits)} ${CLOCK.unit}`;
 const delay = (ns) => (ns < 1e5 ? `${number(ns)} ns` : `${number(ns / 1e6, 3)} ms`);
-const rate = (bps) => {
-  const [unit, by] = [["Gb/s", 1e9], ["Mb/s", 1e6], ["kb/s", 1e3]].find(([, least]) => bps >= least) ?? ["b/s", 1];
-  return `${number(bps / by, 1)} ${unit}`;
-};
+const RATES = [["Gb/s", 1e9], ["Mb/s", 1e6], ["kb/s", 1e3], ["b/s", 0]];
+const rate = (bps, [unit, by] = RATES.find(([, least]) => bps >= least)) => `${number(bps / (by || 1), 1)} ${unit}`;
 const percent = (share) => `${number(100 * share, 1)} %`;
 const size = (bytes) => (bytes < 1024 ? `${bytes} B` : bytes < 1 << 20 ? `${number(bytes / 1024, 1)} KiB` : `${number(bytes / (1 << 20), 1)} MiB`);
 const listed = (parts) => [parts.slice(0, -1).join(", "), ...parts.slice(-1)].filter(Boolean).join(" and ");
