@@ -81,7 +81,7 @@ class Run:
         experiment = tailrace.experiment(EXPERIMENT, scheme=scheme)
         result = tailrace.run(experiment)
         self.out_of_order = sum(row.out_of_order for row in result.rows)
-        data = run_data(result, plan(experiment, "virtual"), [])
+        data = run_data(result, plan(experiment, "virtual").job, [])
         start = 8 + int.from_bytes(data[:8], "little")
         self.header: dict[str, Any] = json.loads(data[8:start])
         self.column: dict[str, list[int]] = {}
