@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from markupsafe import Markup
 from matplotlib.figure import Figure
@@ -27,7 +27,7 @@ from tailrace.results.estimates import Estimate, Group, SummaryRow, summarise
 from tailrace.results.metrics import metric
 from tailrace.results.result import Result
 from tailrace.results.results import Results
-from tailrace.results.units import UNITS
+from tailrace.results.units import UNITS, ratio_text
 
 _FACTS = (
     *("topology", "workload", "target", "seed", "transport", "window_bytes", "mtu_bytes", "flows", "faults"),
@@ -202,9 +202,9 @@ def _fastest(groups: Sequence[Group], rows: Sequence[SummaryRow]) -> str:
 
 
 def _times(ratio: Estimate) -> str:
-    return f"{ratio.value:.2f} times{_interval(ratio, '.2f')}"
+    return f"{ratio_text(ratio.value)} times{_interval(ratio, ratio_text)}"
 
 
-def _interval(value: Estimate, form: str = ".3g") -> str:
+def _interval(value: Estimate, show: Callable[[float], str] = "{:.3g}".format) -> str:
     """The ends of the 95 % interval in brackets; empty without an interval."""
-    return "" if value.ends is None else f" ({value.ends[0]:{form}} to {value.ends[1]:{form}})"
+    return "" if value.ends is None else f" ({show(value.ends[0])} to {show(value.ends[1])})"

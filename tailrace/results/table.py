@@ -36,7 +36,7 @@ from tailrace.results.queues import queue_lines
 from tailrace.results.statistics import TAILS, tail_note, tail_percent
 from tailrace.results.steady import steady_lines
 from tailrace.results.summary import Summary
-from tailrace.results.units import UNITS
+from tailrace.results.units import UNITS, ratio_text
 from tailrace.spec.units import format_bytes
 from tailrace.tables.listing import Column, Listing, Row
 
@@ -80,7 +80,7 @@ in data formats only, or shown on request. With few flows p95 or the maximum rep
 are shown, too.
 """
 
-_RATIO_RANKS = dict(zip(RATIOS, (1, 2), strict=True))
+_RATIO_RANKS = dict(zip(RATIOS, (0, 2), strict=True))
 
 ABOUT = {
     "flowcut": ("drains",),
@@ -125,7 +125,9 @@ def make_table(
     rows = summarise(groups, first) if rows is None else rows
     percent = tail_percent(fewest_flows(groups))
     axes = tuple(
-        Column(name, key=True, grouped=name == CASE) for name in (groups[0].key if groups else (CASE, SCHEME))
+        # a narrow terminal hides the case if all rows have the same
+        Column(name, key=True, grouped=name == CASE, rank=2 if name == CASE else 0)
+        for name in (groups[0].key if groups else (CASE, SCHEME))
     )
     cells = [_axis_cells(group) | _cells(row) for group, row in zip(groups, rows, strict=True)]
     measured = dict.fromkeys(name for row in rows for name in row.metrics)
@@ -209,7 +211,7 @@ def _characteristic(results: Sequence[Result]) -> set[str]:
 def _ratio_columns(first: str, percent: int) -> list[Column]:
     names = {tail_metric(name, percent): rank for name, rank in _RATIO_RANKS.items()}
     return [
-        Column(f"{name}{_RATIO}", title=f"{name.partition('_')[2]} /{first}", show="{:.2f}".format, rank=rank)
+        Column(f"{name}{_RATIO}", title=f"{name.partition('_')[2]} /{first}", show=ratio_text, rank=rank)
         for name, rank in names.items()
     ]
 

@@ -31,6 +31,12 @@ class Unit(msgspec.Struct, frozen=True):
         return self.text(value, with_name=False)
 
 
+def ratio_text(value: float) -> str:
+    """A ratio with two decimals, or with as many, up to five, as show on which side of 1 it lies."""
+    decimals = next((count for count in range(2, 6) if round(value, count) != 1), 2)
+    return f"{value:.{decimals}f}"
+
+
 UNITS: Mapping[str, Unit] = {
     "": Unit("", 1),
     "%": Unit("%", 100),

@@ -89,3 +89,24 @@ def test_one_of_many_does_not_decide() -> None:
     left_out = lines.partition("hidden: ")[2]
     assert "recirculations" in left_out
     assert "fct_mean_ratio" not in left_out
+
+
+def test_the_ratio_is_shown_with_its_interval() -> None:
+    """The case is hidden where all rows have the same; digits show on which side of 1 the ratio lies."""
+
+    def of_seed(job: Job) -> Outcome:
+        factor = 0.9985 - 0.0005 * (job.seed % 2) if job.scheme.name == "letflow" else 1
+        fct_ns = round((1_000_000 + 400_000 * (job.seed % 2)) * factor)
+        return Outcome(tuple(record(flow, fct_ns, drains=3) for flow in job.flows), wall_s=1.0)
+
+    settings = {"topology": "leaf-spine:leaves=2,spines=2,hosts=2", "target": "virtual", "seed": "1..3"}
+    base = make({"scheme": "ecmp", "fault": "link-slow:fraction=0.1,factor=0.5", **settings})
+    for without_fault in (True, False):
+        chosen = base.without("faults") if without_fault else base
+        done = compare_on(FakeBackend(of_seed), chosen, ("ecmp", "letflow"))
+        lines = unstyled(TextTable(done.table, 80).lines())
+        assert max(map(len, lines.splitlines())) <= 80
+        left_out = lines.partition("hidden: ")[2].replace("\n", " ").split(", ")
+        assert "fct_mean_ratio" not in left_out
+        assert ("case" in left_out) == without_fault
+        assert "0.998" in lines
