@@ -24,7 +24,7 @@ from tailrace.papers.harness import check_scale, prepare, run_paper
 from tailrace.papers.model import names, paper_of, read_paper, select
 from tailrace.report.figures.beside import draw_beside, files_of
 from tailrace.report.paper.page import write_page
-from tailrace.report.paper.summary import write_pages
+from tailrace.report.paper.summary import documents_in, write_pages
 from tailrace.report.paper.table import claims_table, explanations, measured_table, quick_table
 from tailrace.results.atomic_folder import check_place
 from tailrace.results.estimates import why_none
@@ -32,7 +32,7 @@ from tailrace.sim.errors import RunError
 from tailrace.spec import SpecError
 from tailrace.study.pool import Where
 from tailrace.study.progress import Display
-from tailrace.study.store.store import Store
+from tailrace.study.store.store import Store, usual_folder
 from tailrace.tables.listing import Column, Listing
 
 # `rank`: a narrow terminal hides the columns of the highest rank first
@@ -154,7 +154,8 @@ def quick_papers(args: Namespace) -> None:
     tasks = sum(len(grid.tasks) for _, grid in prepared)
     minutes = math.ceil(cpu_s / 60 / args.workers) or 1
     display.say(f"{tasks} runs: about {minutes} min on idle cores (--workers {args.workers})")
-    store = Store(args.store) if args.store else None
+    store, pages = Store(args.store) if args.store else None, usual_folder()
+    stored = documents_in(pages, chosen) if pages is not None else ()
     out, where = args.out or (OUT if store else None), Where(args.workers, args.cluster)
     rows: list[quick.Row] = []
     failed: list[str] = []
@@ -164,12 +165,10 @@ def quick_papers(args: Namespace) -> None:
             document = run_paper(
                 name, file, grid, quick.SCALE, out, where, display, again=args.again, store=store
             )
-            rows += quick.rows_of(document, file.claims(quick.SCALE), known[name].fails)
+            rows += quick.rows_of(document, file.claims(quick.SCALE), known[name].fails, stored)
             failed += [f"{name}: {text}" for text in document.failed if text not in known[name].fails]
     show(quick_table(quick.joined(rows) if view.format in TABLES else rows), view, _QUICK_COLUMNS)
-    display.say(
-        "in small networks: a check of the code; `tailrace results` has verdicts at the papers' scale"
-    )
+    display.say("in small networks: a check of the code; `tailrace results` has the numbers at paper scale")
     counts = Counter(row.result for row in rows)
     display.say(
         ", ".join(f"{counts[each]} {each}" for each in (quick.PASS, quick.WARN, quick.FAIL, quick.KNOWN))

@@ -13,11 +13,11 @@ import msgspec
 from msgspec import UnsetType
 
 from tailrace.cli.options import OutputFormat, View, view_of
-from tailrace.cli.output import filtered, show
+from tailrace.cli.output import TABLES, filtered, show
 from tailrace.cli.paper_command import show_claims
 from tailrace.papers.model import select
 from tailrace.report.paper.summary import documents_in
-from tailrace.report.paper.table import claims_of, measured_table
+from tailrace.report.paper.table import claims_of, measured_of, measured_table
 from tailrace.results.estimates import seed_values
 from tailrace.results.table import metric_column
 from tailrace.spec import SpecError
@@ -92,6 +92,9 @@ def _show_figures(names: Sequence[str], folder: Path, view: View, where: RowFilt
         raise SpecError(f"results: {folder} has no results of {', '.join(wanted)}")
     if len(wanted) < len(names):
         show(filtered(claims_of(documents), where), view)
+        return
+    if view.format not in TABLES:  # one document, or one table
+        show(filtered(measured_of(documents), where), view)
         return
     for document in documents:
         show(filtered(measured_table(document), where), view)

@@ -45,7 +45,11 @@ class Reference(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Row(msgspec.Struct, frozen=True):
-    """A claim of a figure in a case, and its quick verdict; `ours` is the measured value as text."""
+    """A claim of a figure in a case, and its quick verdict.
+
+    ours: the measured value as text
+    stored: the verdicts of stored runs at the paper's scale; empty without them
+    """
 
     figure: str
     claim: str
@@ -53,6 +57,7 @@ class Row(msgspec.Struct, frozen=True):
     paper: str
     ours: str
     result: str
+    stored: str = ""
 
     @property
     def key(self) -> str:
@@ -76,13 +81,19 @@ def result_of(claim: Claim, verdict: Verdict) -> str:
     return WARN if verdict.verdict == BEYOND and times > 0 else FAIL
 
 
-def rows_of(document: Document, claims: Sequence[Claim], known: Sequence[str]) -> list[Row]:
-    """A row for each claim of a figure in each case, in the order of the document."""
+def rows_of(
+    document: Document, claims: Sequence[Claim], known: Sequence[str], stored: Sequence[Document] = ()
+) -> list[Row]:
+    """A row for each claim of a figure in each case, in the order of the document; `stored` has documents at
+    the paper's scale.
+    """
     by_text = {(claim.kind, claim.text, claim.expect): claim for claim in claims}
+    verdicts = {(large.name, each.text, each.case): each.verdict for large in stored for each in large.claims}
     rows = []
     for each in document.claims:
         result = result_of(by_text[each.kind, each.text, each.expect], each)
-        row = Row(document.name, each.text, each.case, each.paper, each.shown, result)
+        at_scale = verdicts.get((document.name, each.text, each.case), "")
+        row = Row(document.name, each.text, each.case, each.paper, each.shown, result, at_scale)
         if result == FAIL and row.key in known:
             row = msgspec.structs.replace(row, result=KNOWN)
         rows.append(row)
@@ -96,4 +107,6 @@ def joined(rows: Sequence[Row]) -> Iterator[Row]:
         same = list(group)
         case = same[0].case if len(same) == 1 else f"{len(same)} cases"
         ours = same[0].ours if len({row.ours for row in same}) == 1 else ""
-        yield msgspec.structs.replace(same[0], figure=shorten(same[0].figure), case=case, ours=ours)
+        stored = ", ".join(dict.fromkeys(row.stored for row in same if row.stored))
+        figure = shorten(same[0].figure)
+        yield msgspec.structs.replace(same[0], figure=figure, case=case, ours=ours, stored=stored)

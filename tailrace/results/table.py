@@ -95,7 +95,9 @@ columns last if at least 1 / ABOUT_SHARE of the runs have the key.
 ABOUT_SHARE = 3
 
 _FCT = "fct"
-_LOW, _HIGH, _RATIO = "_low", "_high", "_ratio"
+LOW, HIGH, RATIO = "_low", "_high", "_ratio"
+"""Endings of the names of columns: ends of the interval of a value, ratio to another scheme."""
+
 _BEST = "best"
 _FLOWLETS = ("flowlets", "stretched")
 """Metrics that are shown only if NICs stretch gaps."""
@@ -138,7 +140,7 @@ def make_table(
     )
     return Listing(
         "results",
-        _with_ends(columns, cells),
+        with_ends(columns, cells),
         tuple(cells),
         title=_title(groups),
         caption=tuple(_caption(groups)),
@@ -157,7 +159,7 @@ def possible_columns(axes: Sequence[str] = (CASE, SCHEME)) -> tuple[Column, ...]
     columns = [*(Column(name, key=True) for name in axes), *map(metric_column, (*METRICS, *of_classes))]
     for percent in TAILS:
         columns += _ratio_columns("", percent)
-    ends = [Column(f"{column.name}{end}") for column in columns for end in (_LOW, _HIGH)]
+    ends = [Column(f"{column.name}{end}") for column in columns for end in (LOW, HIGH)]
     return tuple({column.name: column for column in (*columns, *ends, Column(_BEST))}.values())
 
 
@@ -173,11 +175,11 @@ def _axis_cells(group: Group) -> dict[str, Value]:
 def _cells(row: SummaryRow) -> dict[str, Value]:
     """Values and ends of intervals by column, and the metrics in which the group is among the best."""
     cells: dict[str, Value] = {}
-    ratios = {f"{name}{_RATIO}": value for name, value in row.ratios.items()}
+    ratios = {f"{name}{RATIO}": value for name, value in row.ratios.items()}
     for name, value in (row.metrics | ratios).items():
         cells[name] = value.value
         if value.ends is not None:
-            cells[f"{name}{_LOW}"], cells[f"{name}{_HIGH}"] = value.ends
+            cells[f"{name}{LOW}"], cells[f"{name}{HIGH}"] = value.ends
     if row.best:
         cells[_BEST] = row.best
     return cells
@@ -211,17 +213,17 @@ def _characteristic(results: Sequence[Result]) -> set[str]:
 def _ratio_columns(first: str, percent: int) -> list[Column]:
     names = {tail_metric(name, percent): rank for name, rank in _RATIO_RANKS.items()}
     return [
-        Column(f"{name}{_RATIO}", title=f"{name.partition('_')[2]} /{first}", show=ratio_text, rank=rank)
+        Column(f"{name}{RATIO}", title=f"{name.partition('_')[2]} /{first}", show=ratio_text, rank=rank)
         for name, rank in names.items()
     ]
 
 
-def _with_ends(columns: Sequence[Column], rows: Sequence[Row]) -> tuple[Column, ...]:
+def with_ends(columns: Sequence[Column], rows: Sequence[Row]) -> tuple[Column, ...]:
     """The columns; after each one, the columns of its interval's ends if a row has an interval."""
     seen = {name for row in rows for name in row}
     extended = []
     for column in columns:
-        ends = (f"{column.name}{_LOW}", f"{column.name}{_HIGH}")
+        ends = (f"{column.name}{LOW}", f"{column.name}{HIGH}")
         if ends[0] in seen:
             extended += [replace(column, ends=ends), *(Column(name, data=True) for name in ends)]
         else:

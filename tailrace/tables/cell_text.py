@@ -66,7 +66,7 @@ def _texts(listing: Listing, column: Column, units: dict[str, Unit]) -> ColumnTe
     )
     unit = units.get(column.unit_of or column.name)
     title = printable(column.title or short_name(column)) + (f" ({unit[1]})" if unit else "")
-    cells = [_cell(column, row, unit) for row in listing.rows]
+    cells = [cell_text(column, row, unit) for row in listing.rows]
     if column.grouped:
         cells = [cell if cell != before else "" for cell, before in zip(cells, [None, *cells], strict=False)]
     # a row's field `Listing.best` has names of columns
@@ -76,8 +76,8 @@ def _texts(listing: Listing, column: Column, units: dict[str, Unit]) -> ColumnTe
     return ColumnTexts(column, title, tuple(cells), right, strong)
 
 
-def _cell(column: Column, row: Row, unit: Unit | None) -> str:
-    """The text of a value, with its interval if there is one."""
+def cell_text(column: Column, row: Row, unit: Unit | None = None) -> str:
+    """The text of a value, with its interval if there is one; `unit`: that of a column of times."""
     text = _value_text(column, row.get(column.name), unit)
     ends = [row.get(name) for name in column.ends]
     numbers = [end for end in ends if isinstance(end, (int, float))]

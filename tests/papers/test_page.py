@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+import csv
+import io
 import json
 import re
 import shlex
@@ -66,6 +68,7 @@ def test_claims_of_a_folder_of_pages(written: Path, capsys: pytest.CaptureFixtur
     assert [(row["claim"], row["verdict"], row["why"]) for row in claims] == [
         (claim.text, claim.verdict, claim.why) for claim in numbers
     ]
+    assert [row["measured"] for row in claims] == [claim.ours for claim in numbers]
     for words, problem in (
         (["spritz"], "has no results of spritz"),
         (["claims", "seed=1"], "expected either figures and `claims`, or KEY=SPEC of runs"),
@@ -168,3 +171,31 @@ def test_pages_of_the_project_say_what_their_numbers_say(page: Path) -> None:
     drawn = {d.name for d in documents if d.chart in lines}
     searched = {d.name for d in documents if any(cell.value for cell in d.cells)}
     assert drawn <= {d.name for d in documents if d.curves} <= drawn | searched
+
+
+def test_figures_as_data_are_one_table_of_numbers(capsys: pytest.CaptureFixture[str]) -> None:
+    """A row for each cell of all figures, in base units, for programs: one JSON document, or one CSV."""
+    documents = [read_document(RESULTS / "rlb" / f"{name}.json") for name in ("rlb_fig3", "rlb_fig7")]
+    words = ["results", *(document.name for document in documents)]
+    assert main([*words, "--json"]) == 0
+    rows = json.loads(capsys.readouterr().out)
+    cells = [(document.name, cell) for document in documents for cell in document.cells]
+    assert [(row["figure"], row["case"], row["scheme"]) for row in rows] == [
+        (name, cell.case, cell.label) for name, cell in cells
+    ]
+    for row, (_, cell) in zip(rows, cells, strict=True):
+        for name in documents[0].metrics:
+            low, high = cell.intervals.get(name, (None, None))
+            assert [row[name], row[f"{name}_low"], row[f"{name}_high"]] == [cell.metrics.get(name), low, high]
+    assert main([*words, "-o", "jsonl"]) == 0
+    assert list(map(json.loads, capsys.readouterr().out.splitlines())) == rows
+    assert main([*words, "-o", "csv"]) == 0
+    table = list(csv.DictReader(io.StringIO(capsys.readouterr().out)))
+    assert [list(row) for row in table] == [list(row) for row in rows]
+    of_first = [
+        (float(row["fct_mean"]), other["fct_mean"])
+        for row, other in zip(table, rows, strict=True)
+        if row["fct_mean"]
+    ]
+    assert of_first == [(pytest.approx(value, rel=1e-3), value) for _, value in of_first]
+    assert len(of_first) == len(documents[0].cells)

@@ -108,6 +108,23 @@ def test_another_fail_is_a_failure(
     assert all(f"{WITHOUT_RUNS}: {row['claim']}: FAIL" in err.splitlines()[-1] for row in failed)
 
 
+def test_the_stored_verdict_stands_beside_it(
+    folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """That at the papers' scale; there is none without the pages, as in an installed wheel."""
+    assert main(["paper", WITHOUT_RUNS, "--quick", "-o", "json"]) == 0
+    rows = msgspec.json.decode(capsys.readouterr().out)
+    assert main(["results", "claims", WITHOUT_RUNS, "--json"]) == 0
+    stored = msgspec.json.decode(capsys.readouterr().out)
+    assert [(row["claim"], row["case"], row["stored"]) for row in rows] == [
+        (row["claim"], row["case"], row["verdict"]) for row in stored
+    ]
+    assert {row["stored"] for row in rows} == {"holds", "differs"}
+    monkeypatch.setattr("tailrace.cli.paper_command.usual_folder", lambda: None)
+    assert main(["paper", WITHOUT_RUNS, "--quick"]) == 0
+    assert "paper scale" not in capsys.readouterr().out
+
+
 @pytest.mark.parametrize(
     ("more", "problem"),
     [

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
@@ -22,7 +23,6 @@ import msgspec
 
 from tailrace.experiments.plan.command import PROGRAM
 from tailrace.experiments.plan.seeds import seeds_text
-from tailrace.p4rt.values import Value
 from tailrace.papers.claims.claims import headline, other_kinds, tally
 from tailrace.papers.document import Cell, Document, as_lines
 from tailrace.papers.model import paper_of, read_paper, select
@@ -35,6 +35,7 @@ from tailrace.spec.atomic import write_file
 from tailrace.spec.errors import FileError
 from tailrace.spec.text import printable
 from tailrace.tables.arrow import TEXT, make_table
+from tailrace.tables.cell_text import texts_of
 
 PICTURE = ".svg"
 NUMBERS = ".json"
@@ -188,14 +189,13 @@ def _settings(document: Document) -> tuple[dict[str, str], dict[str, dict[str, s
     return common, {case: setting for case, setting in by_case.items() if setting}
 
 
-def _measured_rows(document: Document) -> list[list[Value]]:
+def _measured_rows(document: Document) -> list[Sequence[str]]:
     """The table of measurements: a row of titles, then one row per case and scheme."""
     listing = table.measured_table(document)
-    names = [column.name for column in listing.columns]
-    return [
-        [column.title for column in listing.columns],
-        *(list(map(row.get, names)) for row in listing.rows),
-    ]
+    columns = texts_of(
+        replace(listing, columns=tuple(replace(each, grouped=False) for each in listing.columns))
+    )
+    return [[column.title for column in columns], *zip(*(column.cells for column in columns), strict=True)]
 
 
 FUNCTIONS: Mapping[str, Callable[..., object]] = {

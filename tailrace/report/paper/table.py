@@ -8,12 +8,15 @@ from collections.abc import Iterable
 import msgspec
 
 from tailrace.experiments.plan.seeds import seeds_text
-from tailrace.p4rt.values import ABSENT, Value
+from tailrace.p4rt.values import Value
 from tailrace.papers.claims.kinds import FAIR, GOOD, GRADES
 from tailrace.papers.document import Cell, Document
 from tailrace.papers.quick import FAIL, KNOWN, PASS, Row
 from tailrace.results.metrics import metric
+from tailrace.results.table import HIGH, LOW, RATIO, with_ends
 from tailrace.results.units import UNITS
+from tailrace.results.units import ratio_text as shown_ratio
+from tailrace.tables import cell_text as tables
 from tailrace.tables.listing import Column, Listing
 
 _STYLES = {
@@ -42,28 +45,57 @@ def measured_table(document: Document) -> Listing:
     ratios = ratio_names(document)
     columns = [Column("case", key=True, grouped=True, title="case")] if several else []
     columns.append(Column("scheme", key=True, title="scheme"))
-    # `show` aligns the formatted strings like numbers
-    columns += [Column(f"{name}/", title=ratio_title(document, name), show=str) for name in ratios]
-    columns += [
-        Column(name, title=metric(name).titled, show=str, rank=rank)
-        for rank, name in enumerate(document.metrics)
-    ]
+    columns += [_ratio_column(name, ratio_title(document, name)) for name in ratios]
+    columns += [_metric_column(name, rank) for rank, name in enumerate(document.metrics)]
     rows = []
     for cell in document.cells:
         label = f"{cell.label} ({cell.value})" if cell.value else cell.label
-        row: dict[str, Value] = {"case": cell.case} if several else {}
-        row["scheme"] = f"{label} *" if cell.note else label
-        row |= {f"{name}/": ratio_text(cell, name) for name in ratios if name in cell.ratios}
-        row |= {name: cell_text(cell, name) for name in document.metrics if name in cell.metrics}
-        rows.append(row)
+        rows.append({"case": cell.case, "scheme": f"{label} *" if cell.note else label} | _numbers(cell))
     notes = cell_notes(document)
     return Listing(
         document.name,
-        tuple(columns),
+        with_ends(columns, rows),
         tuple(rows),
         title=f"{document.paper} {document.figure}: {document.title} ({document.scale} scale{seeds})",
         caption=(*document.notes, *(("* " + "; ".join(notes),) if notes else ())),
     )
+
+
+def measured_of(documents: Iterable[Document]) -> Listing:
+    """One row per figure, case and scheme: numbers in base units, with the metrics of all these figures."""
+    columns = {name: Column(name, key=True) for name in ("figure", "case", "scheme")}
+    columns |= {name: Column(name) for name in ("value", "note")}
+    rows = []
+    for document in documents:
+        table = measured_table(document)
+        columns |= {column.name: column for column in table.columns if not column.key}
+        for row, cell in zip(table.rows, document.cells, strict=True):
+            named = {"figure": document.name, "scheme": cell.label, "value": cell.value, "note": cell.note}
+            rows.append({**row, **named})
+    return Listing("cells", tuple(columns.values()), tuple(rows))
+
+
+def _numbers(cell: Cell) -> dict[str, Value]:
+    """The metrics and ratios of a cell, with the ends of their intervals, by column."""
+    metrics = {name: (value, *cell.intervals.get(name, ())) for name, value in cell.metrics.items()}
+    ratios = {f"{name}{RATIO}": values for name, values in cell.ratios.items()}
+    return {
+        f"{name}{end}": value
+        for name, values in (metrics | ratios).items()
+        for end, value in zip(("", LOW, HIGH), values, strict=False)
+    }
+
+
+def _metric_column(name: str, rank: int = 0) -> Column:
+    show = UNITS[metric(name).unit].without_name
+    return Column(
+        name, title=metric(name).titled, show=show, rank=rank, ends=(f"{name}{LOW}", f"{name}{HIGH}")
+    )
+
+
+def _ratio_column(name: str, title: str = "") -> Column:
+    ends = (f"{name}{RATIO}{LOW}", f"{name}{RATIO}{HIGH}")
+    return Column(f"{name}{RATIO}", title=title, show=shown_ratio, ends=ends)
 
 
 def cell_notes(document: Document) -> list[str]:
@@ -97,15 +129,16 @@ def quick_table(rows: Iterable[Row]) -> Listing:
         Column("figure", key=True, grouped=True),
         *(Column(name) for name in ("claim", "case", "paper", "ours")),
         Column("result", styles={PASS: "green", FAIL: "red", KNOWN.partition(" ")[0]: "yellow"}),
+        Column("stored", title="at paper scale", styles=_STYLES),
     )
     return Listing("claims", columns, tuple(map(msgspec.structs.asdict, rows)))
 
 
 def claims_of(documents: Iterable[Document]) -> Listing:
     """One row per claim and case of all these figures."""
-    columns = (Column("figure", key=True), *_CLAIMS, Column("why", rank=3))
+    columns = (Column("figure", key=True), *_CLAIMS, Column("measured", data=True), Column("why", rank=3))
     rows = tuple(
-        {**row, "figure": document.name, "verdict": claim.verdict, "why": claim.why}
+        {**row, "figure": document.name, "verdict": claim.verdict, "why": claim.why, "measured": claim.ours}
         for document in documents
         for row, claim in zip(claims_table(document).rows, document.claims, strict=True)
     )
@@ -119,12 +152,7 @@ def has_reruns(document: Document) -> bool:
 
 def cell_text(cell: Cell, name: str) -> str:
     """A metric of a cell in its unit, with its interval if there is one."""
-    if name not in cell.metrics:
-        return ABSENT
-    unit = UNITS[metric(name).unit]
-    text = unit.without_name(cell.metrics[name])
-    low, high = map(unit.without_name, cell.intervals.get(name, (cell.metrics[name],) * 2))
-    return text if low == high == text else f"{text} ({low}..{high})"
+    return tables.cell_text(_metric_column(name), _numbers(cell))
 
 
 def ratio_names(document: Document) -> list[str]:
@@ -139,10 +167,7 @@ def ratio_title(document: Document, name: str) -> str:
 
 def ratio_text(cell: Cell, name: str) -> str:
     """The ratio of a cell's metric to the base, with its interval if there is one."""
-    if name not in cell.ratios:
-        return ABSENT
-    text, *ends = map("{:.2f}".format, cell.ratios[name])
-    return f"{text} ({ends[0]}..{ends[1]})" if ends and set(ends) != {text} else text
+    return tables.cell_text(_ratio_column(name), _numbers(cell))
 
 
 def explanations(document: Document) -> list[str]:
