@@ -50,7 +50,8 @@ def measured_table(document: Document) -> Listing:
     rows = []
     for cell in document.cells:
         label = f"{cell.label} ({cell.value})" if cell.value else cell.label
-        rows.append({"case": cell.case, "scheme": f"{label} *" if cell.note else label} | _numbers(cell))
+        scheme = f"{label} *" if cell.note else label
+        rows.append({"case": cell.case, "scheme": scheme, **_numbers(cell)})
     notes = cell_notes(document)
     return Listing(
         document.name,
