@@ -131,7 +131,7 @@ def _metrics() -> Iterator[tuple[str, ...]]:
     for name in BUILT_IN:
         entry = METRICS[name]
         # the pages explain the star: results also have this metric for each class of flows
-        star = "*" if entry.by_class else ""
+        star = "*" * entry.by_class + "†" * entry.of_all
         yield f"`{name}`{star}", UNITS[entry.unit].name, entry.definition, entry.source, entry.better
 
 

@@ -65,6 +65,7 @@ class Metric:
     better: whether `less` or `more` is better; empty if neither
     by_class: whether the metric is also computed for each class of flows
     compute: computes the metric from a run; None if no run measures it
+    of_all: whether background flows count, too
     """
 
     name: str
@@ -75,6 +76,7 @@ class Metric:
     better: str = ""
     by_class: bool = False
     compute: Compute | None = None
+    of_all: bool = False
 
     @property
     def titled(self) -> str:
@@ -89,19 +91,23 @@ _CONGA, _FAIR = "CONGA", "Bertsekas and Gallager 1992"
 """Sources of several metrics; Flowcut, RLB, HF2T (host-based flowlet fine-tuning) and Spritz are the papers
 that this project implements (docs/glossary.md)."""
 
+_OF_ALL = ("out_of_order_share", "out_of_order_raw_share", "ood_max")
+"""The metrics of flows in which background flows count, too."""
+
 
 def _run(
     name: str, title: str, unit: str, what: str, compute: Compute, source: str = "", better: str = ""
 ) -> Metric:
-    """A metric of a run as a whole."""
-    return Metric(name, title, unit, what, source, better, compute=compute)
+    """A metric of a run as a whole, but of fair sharing only that of the measured flows."""
+    return Metric(name, title, unit, what, source, better, compute=compute, of_all=source != _FAIR)
 
 
 def _flows(
     name: str, title: str, unit: str, what: str, compute: Compute, source: str = "", better: str = ""
 ) -> Metric:
     """A metric of flows, which is also computed for each class of flows."""
-    return Metric(name, title, unit, what, source, better, by_class=True, compute=compute)
+    of_all = name in _OF_ALL
+    return Metric(name, title, unit, what, source, better, by_class=True, compute=compute, of_all=of_all)
 
 
 _of_pfc, _of_rlb = (partial(_run, source=source, better="less") for source in (_PFC, _RLB))
@@ -203,7 +209,13 @@ _BUILT_IN: tuple[Metric, ...] = (
         "Mean number of ports of switches that PFC pauses at a time.",
         ports_paused,
     ),
-    _of_pfc("pause_mean", "mean pause", "us", "Mean time for which PFC paused a port.", pfc("mean_pause_ns")),
+    _of_pfc(
+        "pause_mean",
+        "mean pause",
+        "us",
+        "Mean time for which PFC paused a port of a switch.",
+        pfc("mean_pause_ns"),
+    ),
     _run("warnings", "PFC warnings", "", "PFC warnings of switches.", summary("rlb.warnings_sent"), _RLB),
     _of_rlb("recirculations", "recirculations", "", "Recirculations.", summary("recirculations.total")),
     _of_rlb(
@@ -518,7 +530,9 @@ def metric(name: str) -> Metric:
     if entry is None or (flow_class and not entry.by_class):
         classes = f"one of them followed by {CLASS} and a class of flows ({', '.join(CLASSES)})"
         raise SpecError(f"metric {unknown(name, all_metrics, classes)}")
-    return replace(entry, name=name, title=f"{entry.title}, {flow_class}") if flow_class else entry
+    if not flow_class:
+        return entry
+    return replace(entry, name=name, title=f"{entry.title}, {flow_class}", of_all=False)
 
 
 def split_class(name: str) -> tuple[str, str]:

@@ -143,7 +143,7 @@ def make_table(
         with_ends(columns, cells),
         tuple(cells),
         title=_title(groups),
-        caption=tuple(_caption(groups)),
+        caption=tuple(_caption(groups, columns)),
         best=_BEST,
     )
 
@@ -243,7 +243,7 @@ def _title(groups: Sequence[Group]) -> str:
     return titles.pop() if len(titles) == 1 else ""
 
 
-def _caption(groups: Sequence[Group]) -> list[str]:
+def _caption(groups: Sequence[Group], columns: Sequence[Column]) -> list[str]:
     results = [result for group in groups for result in group.results]
     if not results:
         return []
@@ -253,11 +253,19 @@ def _caption(groups: Sequence[Group]) -> list[str]:
         *_about_seeds(groups),
         *_transports(results),
         *queue_lines(results),
-        *steady_lines(results),
+        *_measured_flows(results, columns),
         *_not_applied(results),
         *_of_user(results),
         *doubts,
     ]
+
+
+def _measured_flows(results: Sequence[Result], columns: Sequence[Column]) -> list[str]:
+    """Lines on measuring intervals, and the columns in which flows outside of them count; empty without."""
+    lines = steady_lines(results)
+    shown = [column.name for column in columns if column.name in metrics() and not column.data]
+    of_all = ", ".join(metric(name).title for name in shown if metric(name).of_all)
+    return [*lines[:1], f"all flows, not only these, count in: {of_all}", *lines[1:]] if lines else []
 
 
 def _about_runs(results: Sequence[Result]) -> list[str]:

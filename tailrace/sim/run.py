@@ -256,6 +256,7 @@ class _Run:
                 self._schedule_breakpoints(network, control, nics, reporter, backend.breakpoints)
             network.all_gather(None)  # wait until all ranks are ready
             before = _Moment.now(network)
+            self._report(Progress("traffic"))
             with gc_disabled():
                 self._advance(network, nics, reporter, last_ns)
             control.check()

@@ -2,7 +2,7 @@
 """Progress on standard error: a bar for each run, or two lines of text if standard error is not a terminal.
 
 A bar shows the share of the flows' bytes that have arrived, the virtual (simulated) time, events per second
-of real time, and the remaining time at the present speed.
+of real time since the traffic began, and the remaining time at the present speed.
 """
 
 from __future__ import annotations
@@ -169,6 +169,7 @@ class _Pace:
     def __init__(self, *, with_speed: bool = True) -> None:
         self._began_s, self._with_speed = time.monotonic(), with_speed
         self._stopped_s: float | None = None
+        self._traffic_s: float | None = None  # when the traffic began: programs are compiled before
 
     def now_s(self) -> float:
         """The real time in s since the run began, without its stops."""
@@ -181,9 +182,11 @@ class _Pace:
         elif self._stopped_s is not None:
             self._began_s += time.monotonic() - self._stopped_s
             self._stopped_s = None
-        if progress.virtual_ns is None:
+        if self._traffic_s is None and progress.phase != "starting":
+            self._traffic_s = self.now_s()
+        if progress.virtual_ns is None or self._traffic_s is None:
             return ""
-        passed_s = max(self.now_s(), 1e-3)
+        passed_s = max(self.now_s() - self._traffic_s, 1e-3)
         clock = f"{readable_time(progress.virtual_ns)} virtual"
         return f"{clock}, {_short(progress.events / passed_s)} events/s" if self._with_speed else clock
 

@@ -8,7 +8,10 @@ import time
 
 import pytest
 
+from tailrace.experiments.plan.experiment import make
+from tailrace.experiments.plan.plan import plan
 from tailrace.sim.outcome import STOPPED, Progress
+from tailrace.sim.run import VirtualBackend
 from tailrace.study.progress import Display
 
 
@@ -40,6 +43,7 @@ def test_a_stop_takes_no_time(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(time, "monotonic", lambda: now_s)
     out = io.StringIO()
     with Display(out).run("it") as report:
+        report(Progress("traffic"))
         now_s += 2
         for _ in range(2):
             report(Progress(STOPPED, 0, 4, 0.0, 1_500, 1000))
@@ -48,6 +52,27 @@ def test_a_stop_takes_no_time(monkeypatch: pytest.MonkeyPatch) -> None:
         now_s += 2
         report(Progress("traffic", 4, 4, 1.0, 12_500, 4000))
     assert out.getvalue().splitlines()[-1] == "it: 4 of 4 flows, 4.0 s, 12.5 µs virtual, 1.0k events/s"
+
+
+def test_the_rate_of_events_is_that_of_the_traffic(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Before it, programs are compiled."""
+    now_s = 100.0
+    monkeypatch.setattr("time.monotonic", lambda: now_s)
+    out = io.StringIO()
+    with Display(out).run("it") as report:
+        report(Progress("starting"))
+        now_s += 8
+        report(Progress("traffic"))
+        now_s += 2
+        report(Progress("traffic", 4, 4, 1.0, 12_500, 250_000))
+    assert out.getvalue().endswith("10.0 s, 12.5 µs virtual, 125.0k events/s\n")
+
+
+def test_a_run_reports_when_its_traffic_begins() -> None:
+    seen: list[Progress] = []
+    planned = plan(make({"scheme": "ecmp", "workload": "permutation:size=1KiB", "flows": 2}), "virtual")
+    VirtualBackend().run(planned.job, seen.append)
+    assert [(each.phase, each.virtual_ns) for each in seen[:2]] == [("starting", None), ("traffic", None)]
 
 
 @pytest.mark.parametrize("columns", [80, 120])

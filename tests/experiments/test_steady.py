@@ -6,17 +6,23 @@ from __future__ import annotations
 import dataclasses
 import random
 from pathlib import Path
+from typing import Any
 
 import msgspec
 import pytest
 
+import tailrace
 from tailrace.cli.main import main
 from tailrace.experiments.workloads.classes import BACKGROUND, MONITORED
 from tailrace.experiments.workloads.interval import Interval
 from tailrace.experiments.workloads.workload import parse_workload
-from tailrace.results.result import read_result
+from tailrace.results.estimates import comparison_groups
+from tailrace.results.metrics import METRICS, measure
+from tailrace.results.result import Result, read_result
 from tailrace.results.rows import FlowRow
 from tailrace.results.steady import PARTS, steady_of
+from tailrace.results.summary import packets
+from tailrace.results.table import make_table
 from tailrace.spec import SpecError
 from tailrace.topology import parse_topology
 
@@ -117,3 +123,43 @@ def test_accumulating_flows_are_named(tmp_path: Path, capsys: pytest.CaptureFixt
     words += ["--workload", "poisson:size=10KB,load=0.8,peers=remote,measure=200us..800us"]
     assert main([*words, "--out", str(tmp_path / "out")]) == 0
     assert "no steady state, as flows accumulate: ecmp" in capsys.readouterr().out
+
+
+NETWORK: Any = {
+    "target": "virtual",
+    "topology": "leaf-spine:leaves=2,spines=2,hosts=2,rate=10Gbps,delay=1us",
+    "seed": 1,
+}
+COUNTERS = (
+    *("out_of_order", "out_of_order_raw", "ood_max", "retransmitted", "drains", "drained_ns", "path_changes"),
+    *("timeouts", "blocked", "explored", "overtaken", "end_ns", "fct_ns", "slowdown"),
+)
+
+
+def test_the_table_says_in_which_columns_all_flows_count() -> None:
+    """Metrics of flows change with what became of background flows if and only if they are marked so."""
+    result = tailrace.run(scheme="spray", workload=f"{LOADED},measure=100us..300us", **NETWORK)
+    rows = tuple(
+        dataclasses.replace(row, **of_background(row)) if row.flow_class == BACKGROUND else row
+        for row in result.rows
+    )
+    summary = msgspec.structs.replace(result.summary, packets=packets(rows))
+    before, after = measure(result), measure(dataclasses.replace(result, rows=rows, summary=summary))
+    of_flows = {name for name, entry in METRICS.items() if entry.by_class and name in before}
+    assert {name for name in of_flows if before[name] != after[name]} == {
+        name for name in of_flows if METRICS[name].of_all
+    }
+    with_interval = caption_of(result)
+    assert "all flows, not only these, count in: packets out of order, arrivals out of order" in with_interval
+    without = tailrace.run(scheme="spray", workload="permutation:size=16KiB", **NETWORK)
+    assert "not only these" not in caption_of(without)
+
+
+def of_background(row: FlowRow) -> dict[str, Any]:
+    """Larger values of what is measured of a flow."""
+    return {name: (getattr(row, name) or 0) + 500 for name in COUNTERS}
+
+
+def caption_of(result: Result) -> str:
+    """The lines below the table of a run."""
+    return "\n".join(make_table(comparison_groups([result])).caption)
