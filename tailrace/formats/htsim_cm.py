@@ -18,6 +18,7 @@ connection (`msg`) and flows without end (`size 0`).
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict
 from dataclasses import replace
 
@@ -36,11 +37,13 @@ _REFUSED = {
     "failure": "not supported: failures are faults, such as --fault link-down:link=A-B",
 }
 _PS = 1000
+_FLOW = re.compile("[0-9]+->[0-9]+")
+_EXPECTED = f"expected SRC->DST start PS size BYTES, or {', '.join(_COUNTS[:3])} or trigger at the start"
 
 
 def _recognises(source: Source) -> bool:
     firsts = {words[0] for words in source.head}
-    return "Nodes" in firsts and ("Connections" in firsts or any("->" in word for word in firsts))
+    return {"Nodes", "Connections"} <= firsts or any(map(_FLOW.fullmatch, firsts))
 
 
 def _read(source: Source) -> FlowTable:
@@ -55,6 +58,8 @@ def _read(source: Source) -> FlowTable:
         elif "->" in words[0]:
             values = dict(zip(words[1::2], [*words[2::2], ""], strict=False))
             flows.append(_flow(source, line, words[0], values, counts["Nodes"]))
+            if len(words) != 1 + 2 * len(values):
+                raise source.error(line, "expected pairs of a key and a value after SRC->DST, each key once")
             for word in values.keys() & {"trigger", *_DONE}:
                 numbers = starts if word == "trigger" else done
                 numbers[source.number(line, word, values[word])].append(len(flows))
@@ -63,12 +68,13 @@ def _read(source: Source) -> FlowTable:
             if kinds.setdefault(number, kind) != kind:
                 raise source.error(line, f"trigger {number} is defined twice")
         else:
-            raise source.error(line, f"{words[0][:40]}: {_REFUSED.get(words[0], 'unknown')}")
+            problem = _REFUSED.get(words[0], f"unknown; {_EXPECTED}")
+            raise source.error(line, f"{words[0][:40]}: {problem}")
     if counts["Failures"]:
         raise source.error("Failures", _REFUSED["failure"])
     for name, count in (("Connections", len(flows)), ("Triggers", len(kinds))):
         if count != counts[name] or not flows:
-            raise source.error(name, f"expected {counts[name] or 'at least 1'}, found {count}")
+            raise source.error(name, f"expected {counts[name] if flows else 'at least 1'}, found {count}")
     for number, started in starts.items():
         if number not in kinds:
             raise source.error(flows[started[0] - 1].line, f"trigger {number} is not defined")
@@ -96,7 +102,8 @@ def _connect(
 
 def _flow(source: Source, line: int, text: str, values: dict[str, str], nodes: int) -> FlowData:
     for word in (word for word in values if word not in _OF_FLOWS):
-        raise source.error(line, f"{word[:40]}: {_REFUSED.get(word, 'unknown')}")
+        known = f"unknown; expected {', '.join(sorted(_OF_FLOWS))}, each with a number"
+        raise source.error(line, f"{word[:40]}: {_REFUSED.get(word, known)}")
     source.number(line, "id", values.get("id", "1"))
     start_ns = source.decimal(line, "start", values.get("start", "0")) / _PS
     if ("start" in values) == ("trigger" in values) or start_ns > MOST_NS:

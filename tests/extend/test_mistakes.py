@@ -238,6 +238,14 @@ def test_errors_of_syntax(forked_tailrace: Run, tmp_path: Path, text: str, place
     assert f"/{place}" in done.stderr
 
 
+def test_an_error_while_one_loads_is_no_error_of_a_key(forked_tailrace: Run, tmp_path: Path) -> None:
+    """Plug-ins are loaded when the first spec is parsed, whatever they define."""
+    (tmp_path / "mine.py").write_text("import of_nobody\n", "utf-8")
+    done = forked_tailrace("run", "--scheme", "ecmp", "--target", "virtual", "--plugin", tmp_path / "mine.py")
+    problem = "ModuleNotFoundError: No module named 'of_nobody'"
+    assert (done.returncode, done.stderr) == (2, f"tailrace: plug-in {tmp_path}/mine.py: line 1: {problem}\n")
+
+
 def test_a_program_that_is_not_compiled(forked_tailrace: Run, two_choices: Path) -> None:
     """Where it was looked for, and how it is compiled."""
     shutil.rmtree(two_choices / "build")

@@ -295,6 +295,7 @@ def make(values: Mapping[str, Any] | Settings, base: Experiment | None = None) -
 
 def of_settings(settings: Mapping[str, Any], base: Experiment | None = None) -> Experiment:
     """As `make`, from the fields of Settings; a spec may also be a parsed Spec instead of a string."""
+    plugins.load()  # its errors are not those of the first key that is parsed
     if base is None:
         settings = {"topology": defaults.TOPOLOGY, **settings}
         if "scheme" not in settings:
