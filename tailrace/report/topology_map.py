@@ -31,7 +31,10 @@ MOST_HOSTS = 64
 # in the order of the legend
 _ROLES = ("edge", "leaf", "router", "switch", "agg", "spine", "core")
 _HOST = "host"
-_FAULTY = "#D55E00"
+_FAULTY, _FAULTY_WIDTH = "#C00000", 1.8
+_ROLE_COLOURS = [colour for colour in plot.COLOURS if colour != "#D55E00"]
+"""Without the colour that is nearly the red of faulty links."""
+
 _MOST_NAMES = 40
 """Maximum number of switches whose names fit into the picture."""
 
@@ -81,7 +84,7 @@ def topology_figure(
         link_alpha = 0.35 if len(ends) <= 4 * MOST_HOSTS else 0.08
         for is_faulty, colour, width, alpha in (
             (False, "#7A7A7A", 0.8, link_alpha),
-            (True, _FAULTY, 1.8, 1.0),
+            (True, _FAULTY, _FAULTY_WIDTH, 1.0),
         ):
             links = [pair for pair in ends if (pair in faulty_links) is is_faulty]
             lines = [[positions[name] for name in sorted(pair)] for pair in links]
@@ -97,7 +100,7 @@ def topology_figure(
                 y,
                 s=size,
                 marker=marker,
-                color=plot.colour(number),
+                color=_ROLE_COLOURS[number % len(_ROLE_COLOURS)],
                 zorder=3,
                 label=f"{len(dots)} hosts" if role == _HOST else f"{len(dots)} {role} switches",
             )
@@ -105,7 +108,7 @@ def topology_figure(
             for name, position in positions.items():
                 axis.annotate(name, position, (4, 4), textcoords="offset points", fontsize="xx-small")
         if faulty_links:
-            axis.plot([], [], color=_FAULTY, label="faulty link")
+            axis.plot([], [], color=_FAULTY, linewidth=_FAULTY_WIDTH, label="faulty link")
         axis.set_axis_off()
         axis.autoscale_view()
         plot.legend(figure, axis)

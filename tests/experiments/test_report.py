@@ -18,6 +18,8 @@ import numpy as np
 import polars
 import pytest
 from arro3.core import Table
+from matplotlib.collections import LineCollection, PathCollection
+from matplotlib.colors import to_hex
 
 from tailrace.cli.main import main
 from tailrace.report.figures import plot
@@ -231,6 +233,23 @@ def test_topology_picture(words: str) -> None:
     assert svg.startswith("<svg ")
     assert 'aria-label="a &amp; b"' in svg
     assert (f"{len(topology.hosts)} host" in svg) == (len(topology.hosts) <= MOST_HOSTS)
+
+
+def test_nothing_has_the_colour_of_faulty_links() -> None:
+    """Nor nearly so; the line in the legend looks as those in the picture do."""
+    topology = parse_topology("fat-tree:k=4")
+    link = topology.links[0]
+    figure = topology_figure(topology, {frozenset((link.a, link.b))})
+    (axis,) = figure.axes
+    (line,) = axis.lines
+    lines: list[Any] = [each for each in axis.collections if isinstance(each, LineCollection)]
+    dots: list[Any] = [each for each in axis.collections if isinstance(each, PathCollection)]
+    healthy, faulty = lines
+    colour = faulty.get_colors()[0]
+    assert (len(faulty.get_paths()), str(line.get_color()).lower()) == (1, to_hex(colour))
+    assert line.get_linewidth() == faulty.get_linewidths()[0] > healthy.get_linewidths()[0]
+    assert len(dots) == 4, "hosts, edge, agg, core"
+    assert min(abs(each.get_facecolors()[0] - colour).max() for each in dots) > 0.4
 
 
 def _triangle(path: Path, switches: int) -> None:
