@@ -27,13 +27,13 @@ from tailrace.experiments.plan.plan import Plan, on_target, plan
 from tailrace.experiments.plan.spec_list import labels
 from tailrace.results.atomic_folder import atomic_folder
 from tailrace.results.result import Result, write_result
-from tailrace.results.results import LeftOut, Results, clear
+from tailrace.results.results import LeftOut, Results, clear, replaces, set_aside
 from tailrace.sim.mpi import World
 from tailrace.sim.outcome import Backend
 from tailrace.sim.run import Breakpoints, Condition, VirtualBackend
 from tailrace.spec import SpecError
 from tailrace.spec.units import format_time
-from tailrace.study.grid import Grid, report_removed, run_grid
+from tailrace.study.grid import Grid, run_grid
 from tailrace.study.grids import comparison_grid, plans, sweep_grid
 from tailrace.study.pool import PCAP, OnResult, Where
 from tailrace.study.prepare import choose_target, report_nics, report_runs, report_scale, report_transports
@@ -116,8 +116,10 @@ def run(
             result = run_plan(planned, backend, report, label=label, pcap_dir=captures)
         if folder is not None:
             write_result(result, folder)
+            if moved := set_aside(Path(out or ""), replaces(result)):
+                display.say(moved)
     if out is not None and first:
-        report_removed(Path(out), clear(Path(out)), display)
+        clear(Path(out))
     for time_ns in stops_ns:
         if time_ns > (result.summary.virtual_ns or 0):
             display.warn(f"the run ended before it could stop at {format_time(time_ns)}")

@@ -30,7 +30,7 @@ from tailrace.experiments.plan.spec_list import labels
 from tailrace.results.atomic_folder import atomic_folder, check_place
 from tailrace.results.estimates import comparison_groups
 from tailrace.results.result import Result, to_json, write_result
-from tailrace.results.results import FIGURE, Results, clear
+from tailrace.results.results import FIGURE, Results, clear, replaces, set_aside
 from tailrace.results.run_result import result_of
 from tailrace.results.table import make_table, possible_columns
 from tailrace.sim.errors import RunError
@@ -245,7 +245,10 @@ def open_prompt(experiment: Experiment, output: ResultOutput) -> None:
             sys.stdout.flush()
             with atomic_folder(output.folder) as folder:
                 write_result(result, folder)
+                moved = set_aside(output.folder, replaces(result))
             clear(output.folder)
+            if moved:
+                display.say(moved)
             display.say(f"results: {output.folder}")
             for text in result.problems:
                 display.warn(text)

@@ -114,7 +114,7 @@ OUT = argument(
     metavar="DIR",
     type=Path,
     default=Path("out"),
-    help="folder for the results; runs in it that are not needed are removed",
+    help="folder for the results; those of an earlier command in it are moved to DIR/earlier",
 )
 SCHEMES = argument(
     "--scheme",

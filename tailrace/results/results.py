@@ -4,13 +4,16 @@
 results.json          axes, runs with their folders, summary rows, the command that repeats all runs
 runs.parquet          one row per run: the values of the axes, and every metric that any run has
 table.md              the table of `tailrace compare` and `tailrace sweep`
+earlier/N/            the results of an earlier command, which are moved there before others replace them
 FOLDER/summary.json   summary of a run; FOLDER also contains the run's other files (result.py)
 """
 
 from __future__ import annotations
 
+import itertools
 import os
-from collections.abc import Collection, Mapping, Sequence
+import shutil
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -23,11 +26,19 @@ from msgspec import UNSET, UnsetType
 from tailrace.experiments.plan.axes import SEED, Setting, label_of, run_name
 from tailrace.experiments.plan.seeds import seeds_text
 from tailrace.experiments.plan.spec_list import case_name
-from tailrace.results.atomic_folder import atomic_folder
+from tailrace.results.atomic_folder import atomic_folder, refuse_links
 from tailrace.results.estimates import Group, SummaryRow, summarise
 from tailrace.results.metrics import measure
 from tailrace.results.parquet import write_parquet
-from tailrace.results.result import RUN_FILES, SUMMARY, Result, read_result, read_struct, to_json
+from tailrace.results.result import (
+    RUN_FILES,
+    SUMMARY,
+    Result,
+    read_result,
+    read_struct,
+    read_summary,
+    to_json,
+)
 from tailrace.results.rows import SCHEMA, flow_values
 from tailrace.results.summary import Summary
 from tailrace.results.table import make_table
@@ -43,6 +54,19 @@ if TYPE_CHECKING:
     from tailrace.tables.listing import Listing
 
 RESULTS, RUNS, TABLE, FIGURE = "results.json", "runs.parquet", "table.md", "figure"
+EARLIER = "earlier"
+DRAWN = (
+    *("comparison", "ratios", "sensitivity", "cdf", "slowdown-by-size", "order", "throughput", "imbalance"),
+    *("queues", "longest-queues", "paths", "flow-throughput", "network"),
+)
+"""The kinds of figures that `tailrace plot` draws into a folder of results (report/kinds.py)."""
+
+FIGURE_FILES = ("report.html", *(f"{name}.{suffix}" for name in DRAWN for suffix in ("pdf", "svg", "png")))
+_OF_ALL = (RESULTS, RUNS, TABLE, f"{FIGURE}.svg", f"{FIGURE}.png")
+
+
+ITSELF = "."
+"""The folder of a run that is in the folder of the results itself, as `tailrace run` writes it."""
 
 
 class LeftOut(msgspec.Struct, frozen=True):
@@ -256,48 +280,96 @@ class ResultsDocument(msgspec.Struct, frozen=True, kw_only=True):
                 raise ValueError(f"the run in {run.folder}: seed: expected a whole number")
 
 
-def write_results(done: Results, folder: Path) -> int:
+def write_results(done: Results, folder: Path) -> None:
     """Writes results.json and the tables into a folder that already contains the runs.
 
-    The files of an earlier command are removed, since a folder contains the results of one command. Returns
-    the number of runs that were removed.
+    The files of an earlier command are removed, since a folder contains the results of one command.
 
     Raises:
         SpecError, RunError: the folder cannot be written.
     """
-    removed = clear(folder, {run.folder for run in done.runs})
+    clear(folder, {run.folder for run in done.runs})
     with atomic_folder(folder) as fresh:
         (fresh / RESULTS).write_text(to_json(done.document), "utf-8")
         if done.results:
             write_parquet(done.metrics, fresh / RUNS)
             (fresh / TABLE).write_text(done.markdown(), "utf-8")
-    return removed
 
 
-def clear(folder: Path, kept: Collection[str] = ()) -> int:
+def set_aside(folder: Path, stays: Callable[[str, Summary], bool]) -> str:
+    """Moves the results of an earlier command to a folder in EARLIER, unless all its runs stay.
+
+    Runs that stay are in both folders. Only files that Tailrace writes are moved, and links are not followed.
+
+    Args:
+        folder: the folder of the results.
+        stays: whether the next command has a run, too, which is given by its folder and its summary.
+
+    Returns a line that says where the results are; empty if all runs stay.
+
+    Raises:
+        SpecError, RunError: a folder cannot be written.
+    """
+    runs = {run.folder: run.summary for run in _listed_runs(folder / RESULTS)}
+    if (folder / SUMMARY).exists():
+        with suppress(FileError):
+            runs[ITSELF] = read_summary(folder / SUMMARY)
+    finished = {name: summary for name, summary in runs.items() if not isinstance(summary, UnsetType)}
+    staying = {name for name, summary in finished.items() if stays(name, summary)}
+    if len(staying) == len(finished):
+        return ""
+    refuse_links(folder, [Path(EARLIER)])
+    numbers = (folder / EARLIER / str(number) for number in itertools.count(1))
+    place = next(path for path in numbers if not path.exists())
+    with atomic_folder(place) as copy:
+        for name in dict.fromkeys((ITSELF, *finished)):
+            with suppress(FileError):
+                source = folder if name == ITSELF else within(folder / RESULTS, "folder", name)
+                _copy(source, copy / name, (*RUN_FILES, *FIGURE_FILES, *(_OF_ALL if name == ITSELF else ())))
+    clear(folder, staying)
+    return f"{folder}: what an earlier command wrote is in {place} now ({len(finished)} runs)"
+
+
+def replaces(result: Result) -> Callable[[str, Summary], bool]:
+    """Whether a single run replaces an earlier one in its folder: one with the same options."""
+    options = result.summary.option_string
+    return lambda folder, summary: folder == ITSELF and summary.option_string == options
+
+
+def _copy(source: Path, target: Path, patterns: Iterable[str]) -> None:
+    """Copies files of a folder, as hard links where possible: finished files are replaced, never changed."""
+    if not os.path.isdir(source):  # noqa: PTH112 - a name may be too long
+        return
+    for path in (path for pattern in patterns for path in source.glob(pattern)):
+        if path.is_file() and not path.is_symlink():
+            target.mkdir(parents=True, exist_ok=True)
+            try:
+                os.link(path, target / path.name)
+            except OSError:
+                shutil.copy2(path, target / path.name)
+
+
+def clear(folder: Path, kept: Collection[str] = (ITSELF,)) -> None:
     """Removes the results of an earlier command from a folder, except for the runs in the folders `kept`.
-
-    Returns the number of runs that were removed.
 
     Only files that Tailrace writes are removed, and links are not followed.
 
     Raises:
         SpecError: a file cannot be removed.
     """
-    removed = 0
+    removed = False
     try:
-        if kept:  # runs are in subfolders, so a run in `folder` itself is of an earlier command
-            removed += _clear_run(folder)
+        if ITSELF not in kept:
+            removed = _clear_run(folder)
         for run in _listed_runs(folder / RESULTS):
             if run.folder not in kept:
                 with suppress(FileError):
-                    removed += _clear_run(within(folder / RESULTS, "folder", run.folder), folder)
-        for name in (RESULTS, RUNS, TABLE, f"{FIGURE}.svg", f"{FIGURE}.png"):
+                    removed |= _clear_run(within(folder / RESULTS, "folder", run.folder), folder)
+        for name in (*_OF_ALL, *(FIGURE_FILES if removed else ())):
             with suppress(IsADirectoryError):
                 (folder / name).unlink(missing_ok=True)
     except OSError as error:
         raise SpecError(f"{folder}: {error.strerror or error}") from error
-    return removed
 
 
 def _listed_runs(path: Path) -> tuple[RunEntry, ...]:
@@ -318,7 +390,7 @@ def _clear_run(folder: Path, root: Path | None = None) -> bool:
     if not is_folder or any(parent.is_symlink() for parent in parents):
         return False
     is_run = (folder / SUMMARY).exists()
-    for pattern in RUN_FILES:
+    for pattern in (*RUN_FILES, *(FIGURE_FILES if is_run else ())):
         for path in folder.glob(pattern):
             path.unlink(missing_ok=True)
     for parent in parents:

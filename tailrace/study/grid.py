@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from tailrace.experiments.plan.axes import Setting
-from tailrace.results.results import RESULTS, LeftOut, Results, Run, write_results
+from tailrace.results.results import RESULTS, LeftOut, Results, Run, set_aside, write_results
 from tailrace.sim.job import REAL_TIME
 from tailrace.spec import SpecError
 from tailrace.study.pool import OnResult, TaskOutcomes, Where, run_all
@@ -57,7 +57,8 @@ def run_grid(
     """Run a grid, and write its results into a folder. Other runs continue if one fails.
 
     In virtual time, a run whose result is already in the folder is not repeated, since it would be equal. In
-    real time this holds only for an interrupted study, whose folder has no `results.json` yet.
+    real time this holds only for an interrupted study, whose folder has no `results.json` yet. Results of an
+    earlier command that would be lost are moved to a folder of their own.
 
     Args:
         grid: what to run.
@@ -73,22 +74,21 @@ def run_grid(
         RunError: a cluster has lost all its workers.
     """
     tasks = grid.tasks
-    if folder is not None and (folder / RESULTS).exists():
-        again = again or any(task.experiment.target in REAL_TIME for task in tasks)
+    if folder is not None and tasks:
+        in_real_time = any(task.experiment.target in REAL_TIME for task in tasks)
+        measured_again = in_real_time and (folder / RESULTS).exists()
+        stay = {} if measured_again and not again else {str(task.out): task.key for task in tasks}
+        if moved := set_aside(folder, lambda name, summary: stay.get(name) == summary.task):
+            display.say(moved)
+        again = again or measured_again
     outcomes = run_all(tasks, folder, where, display, again=again or pcap, pcap=pcap, on_result=on_result)
     failed = [outcome for outcome in outcomes.values() if isinstance(outcome, Failed)]
     if failed and len(failed) == len(outcomes) and all(outcome.bad_input for outcome in failed):
         raise SpecError(failed[0].reason)
     done = grid.results(outcomes)
     if folder is not None:
-        report_removed(folder, write_results(done, folder), display)
+        write_results(done, folder)
     return done
-
-
-def report_removed(folder: Path, runs: int, display: Display) -> None:
-    """Reports how many runs of an earlier command were removed; nothing for 0."""
-    if runs:
-        display.say(f"{folder}: replaced {runs} {'run' if runs == 1 else 'runs'} of an earlier command")
 
 
 def _with_outcome(settings: Mapping[str, Setting], run: Task | Run, outcomes: TaskOutcomes) -> Run:

@@ -30,14 +30,24 @@ KEYS: dict[str, Any] = {
 
 
 def test_an_old_folder_is_not_mixed_with_a_new_run(tmp_path: Path) -> None:
-    """It is replaced: what lies in the folder is of one command."""
+    """It is moved: what lies in the folder is of one command. The same command again replaces its own run."""
     words = ("run", "--scheme", "ecmp", *SMALL, "--out", "out", "--seed")
     assert command((*words, "1..2"), tmp_path).returncode == 0
     assert (tmp_path / "out" / "results.json").exists()
     done = command((*words, "3"), tmp_path)
     assert done.returncode == 0
-    assert "replaced 2 runs of an earlier command" in done.stderr
-    assert {path.name for path in (tmp_path / "out").iterdir()} == {"summary.json", "flows.parquet"}
+    assert "out: what an earlier command wrote is in out/earlier/1 now (2 runs)" in done.stderr
+    assert {path.name for path in (tmp_path / "out").iterdir()} == {
+        "summary.json",
+        "flows.parquet",
+        "earlier",
+    }
+    assert tailrace.open_results(tmp_path / "out" / "earlier" / "1").complete
+    (tmp_path / "out" / "longest-queues.pdf").touch()
+    assert "earlier" not in command((*words, "3"), tmp_path).stderr
+    assert command((*words, "4"), tmp_path).returncode == 0
+    assert tailrace.open_result(tmp_path / "out" / "earlier" / "2").summary.seed == 3
+    assert not (tmp_path / "out" / "longest-queues.pdf").exists()
 
 
 def test_rows_that_differ_look_different() -> None:

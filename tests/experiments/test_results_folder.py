@@ -17,10 +17,12 @@ import polars
 import pytest
 
 import tailrace
+from tailrace.cli.experiment_options import PAGE
 from tailrace.cli.main import main
 from tailrace.experiments.plan.axes import parse_axis
 from tailrace.experiments.plan.experiment import make
-from tailrace.results.results import ResultsDocument, clear, open_results
+from tailrace.report.kinds import KINDS
+from tailrace.results.results import DRAWN, FIGURE_FILES, ResultsDocument, clear, open_results
 from tailrace.sim.errors import RunError
 from tailrace.sim.job import Job
 from tailrace.sim.outcome import Outcome
@@ -213,11 +215,19 @@ def test_in_real_time_only_an_interrupted_study_goes_on(tmp_path: Path) -> None:
 
 
 def test_a_folder_holds_the_results_of_one_command(tmp_path: Path) -> None:
-    """Runs that the next command does not have are removed, and others' files stay."""
-    compared(tmp_path, ("ecmp", "letflow"), seed="1..2")
+    """Those of the earlier command move to a folder of their own, with their figures; others' files stay."""
+    first, _ = compared(tmp_path, ("ecmp", "letflow"), seed="1..2")
     (tmp_path / "clean" / "ecmp" / "seed=1" / "notes.txt").touch()
+    figures = ("cdf.pdf", "report.html", "clean/ecmp/seed=1/longest-queues.svg")
+    for name in figures:
+        (tmp_path / name).touch()
+    before = files(tmp_path)
     compared(tmp_path, ("spray", "letflow"))
-    assert files(tmp_path) == {
+    earlier = tmp_path / "earlier" / "1"
+    assert files(earlier) == before - {"clean/ecmp/seed=1/notes.txt"}
+    assert open_results(earlier).document == first.document
+    assert not any((tmp_path / name).exists() for name in figures)
+    assert {name for name in files(tmp_path) if not name.startswith("earlier/")} == {
         *(
             f"clean/{scheme}/{name}"
             for scheme in ("spray", "letflow")
@@ -226,6 +236,40 @@ def test_a_folder_holds_the_results_of_one_command(tmp_path: Path) -> None:
         *("results.json", "runs.parquet", "table.md", "clean/ecmp/seed=1/notes.txt"),
     }
     assert not (tmp_path / "clean" / "letflow" / "seed=1").exists()
+
+
+def test_what_stays_is_not_moved(tmp_path: Path) -> None:
+    """More seeds and schemes take nothing away; where some runs stay and others do not, those are in both."""
+    compared(tmp_path, ("ecmp", "letflow"))
+    (tmp_path / "cdf.pdf").touch()
+    _, ran = compared(tmp_path, SCHEMES)
+    assert (ran, (tmp_path / "cdf.pdf").exists()) == ([("spray", 1)], True)
+    assert not (tmp_path / "earlier").exists()
+    _, ran = compared(tmp_path, ("ecmp", "drill"))
+    assert ran == [("drill", 1)]
+    assert len(open_results(tmp_path / "earlier" / "1").results) == 3
+    compared(tmp_path, ("ecmp", "drill"), workload="permutation:size=2KiB")
+    assert len(open_results(tmp_path / "earlier" / "2").results) == 2
+    compared(tmp_path / "real", ("ecmp", "letflow"), target="native")
+    compared(tmp_path / "real", SCHEMES, target="native")
+    assert len(open_results(tmp_path / "real" / "earlier" / "1").results) == 2, "all are measured again"
+
+
+def test_nothing_is_moved_through_links(tmp_path: Path) -> None:
+    """Whoever made the folder would choose where it is written."""
+    out = tmp_path / "out"
+    compared(out, ("ecmp", "letflow"))
+    (tmp_path / "elsewhere").mkdir()
+    (out / "earlier").symlink_to(tmp_path / "elsewhere")
+    before = files(out)
+    with pytest.raises(tailrace.SpecError, match=r"earlier: a link, expected a folder"):
+        compared(out, ("spray",))
+    assert (files(out), files(tmp_path / "elsewhere")) == (before, set())
+
+
+def test_names_of_figures_are_those_that_are_drawn() -> None:
+    assert set(DRAWN) == set(KINDS)
+    assert PAGE in FIGURE_FILES
 
 
 # ---- interruption ----
@@ -253,8 +297,9 @@ def test_an_interrupted_study_is_not_taken_for_the_earlier_one(tmp_path: Path) -
     compared(tmp_path)
     with pytest.raises(KeyboardInterrupt):
         compared(tmp_path, of=interrupted, workload=other)
-    with pytest.raises(FileError, match=r"clean/ecmp/summary\.json: differs from that in results\.json"):
+    with pytest.raises(FileError, match=r"results\.json: No such file"):
         open_results(tmp_path)
+    assert len(open_results(tmp_path / "earlier" / "1").results) == 3
     _, ran = compared(tmp_path, workload=other)
     assert ran == [("letflow", 1), ("spray", 1)]
     assert {result.summary.workload for result in open_results(tmp_path).results} == {other}
@@ -306,7 +351,7 @@ def test_clear_removes_only_what_tailrace_writes(tmp_path: Path) -> None:
     mine = {"notes.txt", "clean/ecmp/notes.txt", "clean/spray/seed=1/data.csv"}
     for name in mine:
         (tmp_path / name).touch()
-    assert clear(tmp_path) == 6
+    clear(tmp_path)
     assert files(tmp_path) == mine
     assert {path.name for path in (tmp_path / "clean").iterdir()} == {"ecmp", "spray"}
 
