@@ -101,6 +101,7 @@ def run(
     stops_ns, conditions = _stops(stop_at, planned)
     report_scale(planned, display)
     label = labels([chosen.scheme])[0]
+    report_transports(chosen, [(label, planned)], display)
     backend: Backend = backend_of(target)
     if stop_at and not isinstance(ranks, int):
         raise SpecError("--stop-at: only ranks that this process has started can pause")
@@ -239,6 +240,7 @@ def repeat(
     planned = [(labels([chosen.scheme])[0], plan(chosen.each_seed()[0], target))]
     report_scale(planned[0][1], display, len(chosen.seeds))
     report_runs(planned, chosen.seeds, display)
+    report_transports(chosen, planned, display)
     grid = comparison_grid(planned, chosen.seeds, command=run_command(chosen))
     return _run(grid, out, Where(workers), display, again=again, pcap=pcap)
 

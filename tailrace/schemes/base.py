@@ -127,6 +127,7 @@ class SchemeConfig(msgspec.Struct, frozen=True, kw_only=True):
     counters: prefixes of the names of its programs' special counters, whose sums a run's summary has
     by_source_port: whether switches hash the UDP source port, and keep no state that requires the order of a
         flow, so that NICs may change the port at any packet
+    made_for: the transports of its paper, or that accept the order in which packets arrive; empty: any
     """
 
     name: ClassVar[str]
@@ -134,6 +135,7 @@ class SchemeConfig(msgspec.Struct, frozen=True, kw_only=True):
     title: ClassVar[str] = ""
     counters: ClassVar[tuple[str, ...]] = ()
     by_source_port: ClassVar[bool] = False
+    made_for: ClassVar[tuple[str, ...]] = ()
     queue_limit_bytes: int | None = None
     red: RedConfig | None = None
     hash_seed: int = 0

@@ -35,6 +35,7 @@ class FlowBenderConfig(SchemeConfig, frozen=True, kw_only=True):
     title: ClassVar[str] = "FlowBender"
     about: ClassVar[str] = "NICs change a flow's UDP source port when its packets are ECN-marked"
     marks_queues: ClassVar[bool] = True
+    made_for: ClassVar[tuple[str, ...]] = ("dctcp",)
     share: Annotated[
         float,
         keys.number("share", "share of marked packets above which an epoch is congested", least=0, most=1),

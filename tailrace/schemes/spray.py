@@ -18,6 +18,7 @@ class SprayConfig(SchemeConfig, frozen=True, kw_only=True):
     name: ClassVar[str] = "spray"
     title: ClassVar[str] = "Spray"
     about: ClassVar[str] = "every packet goes to a random next hop"
+    made_for: ClassVar[tuple[str, ...]] = ("sr", "dctcp")
 
     def resolve(self, topology: Topology, context: SchemeContext) -> ResolvedBasic:
         return self.resolved(ResolvedBasic, topology, context, program=self.name)

@@ -81,10 +81,16 @@ def estimated_s(planned: Plan) -> float:
 
 
 def report_transports(base: Experiment, planned: Sequence[tuple[str, Plan]], display: Display) -> None:
-    """Reports each transport that some schemes use although another one was requested."""
+    """Reports each transport that some schemes use although another one was requested, or although they are
+    made for another one.
+    """
     schemes: dict[str, list[str]] = {}
     for label, plan in planned:
+        used, made_for = plan.job.nic.transport, plan.experiment.parsed.scheme.made_for
         if plan.experiment.transport != base.transport:
-            schemes.setdefault(plan.job.nic.transport, []).append(label)
-    for name, labels in schemes.items():
-        display.say(f"{', '.join(dict.fromkeys(labels))}: over {name}, the only transport that works")
+            schemes.setdefault(f"over {used}, the only transport with which it works", []).append(label)
+        elif made_for and used not in made_for:
+            hint = f"over {used}, but made for {' or '.join(made_for)}: --transport {made_for[0]}"
+            schemes.setdefault(hint, []).append(label)
+    for text, labels in schemes.items():
+        display.say(f"{', '.join(dict.fromkeys(labels))}: {text}")

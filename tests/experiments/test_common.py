@@ -89,7 +89,7 @@ def test_compare_a_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> N
     out = tmp_path / "out"
     assert main(["compare", str(write(tmp_path)), "--out", str(out)]) == 0
     output = capsys.readouterr()
-    assert "spritz 1: over dctcp, the only transport that works" in output.err
+    assert "spritz 1: over dctcp, the only transport with which it works" in output.err
     assert re.search(r"transport gbn \(window \S+\), but dctcp \(window \S+\): spritz 1", output.out)
     runs = json.loads((out / "results.json").read_text())["runs"]
     assert [run["settings"]["scheme"] for run in runs] == ["plain", "spritz 1"]

@@ -10,8 +10,10 @@ import pytest
 from tailrace.experiments.plan.experiment import of_settings
 from tailrace.experiments.plan.plan import Plan, plan
 from tailrace.hosts import compiled
+from tailrace.hosts.options.transport import TRANSPORTS
+from tailrace.schemes.registry import SCHEMES
 from tailrace.study import prepare
-from tailrace.study.prepare import MANY_PACKETS, estimated_s, report_nics, report_runs
+from tailrace.study.prepare import MANY_PACKETS, estimated_s, report_nics, report_runs, report_transports
 from tailrace.study.progress import Display
 
 LEAF_SPINE = "leaf-spine:leaves=2,spines=4,hosts=4,rate=10Gbps,delay=1us"
@@ -45,6 +47,30 @@ def test_the_estimate_is_of_all_runs_and_seeds() -> None:
     assert line_of(plans, (1, 2, 3)).startswith("15 runs: ecmp; clean; each with the seeds ")
     assert line_of(plans, (1, 2, 3)).endswith("; about 6 min on an otherwise idle machine\n")
     assert line_of(plans[:1]).endswith("; about 1 min on an otherwise idle machine\n")
+
+
+@pytest.mark.parametrize(
+    ("scheme", "transport", "hint"),
+    [
+        ("rlb", None, "it: over gbn, but made for dcqcn: --transport dcqcn\n"),
+        ("rlb:variant=hermes", None, ""),
+        ("rlb", "dcqcn", ""),
+        ("spray", "gbn", "it: over gbn, but made for sr or dctcp: --transport sr\n"),
+        ("spray", "dctcp", ""),
+        ("ecmp", "gbn", ""),
+    ],
+)
+def test_the_transport_for_which_a_scheme_is_made(scheme: str, transport: str | None, hint: str) -> None:
+    settings = {"topology": LEAF_SPINE, "scheme": scheme} | ({"transport": transport} if transport else {})
+    out, chosen = io.StringIO(), of_settings(settings)
+    report_transports(chosen, [("it", plan(chosen, "virtual"))], Display(out))
+    assert out.getvalue() == hint
+
+
+def test_transports_exist() -> None:
+    made_for = [name for entry in SCHEMES for name in entry.struct.made_for]
+    assert made_for
+    assert all(TRANSPORTS.entry(name).name == name for name in made_for)
 
 
 def test_virtual_time_has_no_estimate() -> None:

@@ -113,6 +113,7 @@ class RlbConfig(SchemeConfig, frozen=True, kw_only=True):
 
     name: ClassVar[str] = "rlb"
     about: ClassVar[str] = "rejects another scheme's choice of a path that PFC is about to pause"
+    made_for: ClassVar[tuple[str, ...]] = ("dcqcn",)
     counters: ClassVar[tuple[str, ...]] = (
         *("warnings_", "recirculations_refused"),
         *("probes_", "path_rtts_", "failures_"),
