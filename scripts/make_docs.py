@@ -29,11 +29,7 @@ DOCS = Path(__file__).resolve().parent.parent / "docs"
 API, TOUR, SCHEMA_FILE = DOCS / "api.md", DOCS / "tour.ipynb", DOCS / "results.schema.json"
 CELL_TIMEOUT_S = 300
 
-HEAD = """# Tailrace from Python
-
-[tour.ipynb](tour.ipynb) is a tutorial with a figure; [experiments.md](experiments.md) describes what can run.
-`make docs` writes this page from the docstrings in `tailrace/`.
-"""
+BEGIN = "<!-- from the docstrings -->\n"
 SECTIONS = {
     "Experiments": ("experiment", "Keys", "Experiment"),
     "Running them": ("run", "repeat", "compare", "sweep"),
@@ -49,7 +45,10 @@ _WIDTH = 90
 
 def api_page() -> str:
     """The text of docs/api.md."""
-    parts = [HEAD, "```\n" + inspect.cleandoc(tailrace.__doc__ or "").partition("\n\n")[2] + "\n```\n"]
+    parts = [
+        API.read_text("utf-8").partition(BEGIN)[0] + BEGIN,
+        "```\n" + inspect.cleandoc(tailrace.__doc__ or "").partition("\n\n")[2] + "\n```\n",
+    ]
     for title, names in SECTIONS.items():
         parts.append(f"## {title}\n")
         for name in names:

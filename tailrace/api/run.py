@@ -27,7 +27,7 @@ from tailrace.experiments.plan.plan import Plan, on_target, plan
 from tailrace.experiments.plan.spec_list import labels
 from tailrace.results.atomic_folder import atomic_folder
 from tailrace.results.result import Result, write_result
-from tailrace.results.results import LeftOut, Results, clear, replaces, set_aside
+from tailrace.results.results import ITSELF, LeftOut, Results, clear, set_aside
 from tailrace.sim.mpi import World
 from tailrace.sim.outcome import Backend
 from tailrace.sim.run import Breakpoints, Condition, VirtualBackend
@@ -117,10 +117,8 @@ def run(
             result = run_plan(planned, backend, report, label=label, pcap_dir=captures)
         if folder is not None:
             write_result(result, folder)
-            if moved := set_aside(Path(out or ""), replaces(result)):
-                display.say(moved)
-    if out is not None and first:
-        clear(Path(out))
+            set_aside(Path(out or ""), {(ITSELF, result.summary.option_string)}, display.say)
+            clear(Path(out or ""))
     for time_ns in stops_ns:
         if time_ns > (result.summary.virtual_ns or 0):
             display.warn(f"the run ended before it could stop at {format_time(time_ns)}")

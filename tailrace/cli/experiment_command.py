@@ -30,7 +30,7 @@ from tailrace.experiments.plan.spec_list import labels
 from tailrace.results.atomic_folder import atomic_folder, check_place
 from tailrace.results.estimates import comparison_groups
 from tailrace.results.result import Result, to_json, write_result
-from tailrace.results.results import FIGURE, Results, clear, replaces, set_aside
+from tailrace.results.results import FIGURE, ITSELF, Results, clear, set_aside
 from tailrace.results.run_result import result_of
 from tailrace.results.table import make_table, possible_columns
 from tailrace.sim.errors import RunError
@@ -192,7 +192,9 @@ def _say_where(folder: Path, display: Display, compared: str) -> None:
     # after `make run` the command is not on the user's PATH
     in_environment = Path(sys.executable).parent / PROGRAM
     on_path = shutil.which(PROGRAM) is not None
-    name = PROGRAM if on_path or not in_environment.exists() else str(_shown(in_environment))
+    here = Path.cwd()
+    nearby = in_environment.relative_to(here) if in_environment.is_relative_to(here) else in_environment
+    name = PROGRAM if on_path or not in_environment.exists() else str(nearby)
     figure = files_of(folder, FIGURE)[-1]
     if figure.exists():
         display.say(f"figure: {figure}")
@@ -208,12 +210,6 @@ def _say_where(folder: Path, display: Display, compared: str) -> None:
         commands.insert(1, (("compare", _COMMON, "--target", "virtual"), "every scheme on one network"))
     for arguments, what in commands:
         display.say(f"  {shlex.join((name, *arguments))}\n      {what}")
-
-
-def _shown(path: Path) -> Path:
-    """The path relative to the current folder if it is below it."""
-    here = Path.cwd()
-    return path.relative_to(here) if path.is_relative_to(here) else path
 
 
 def open_prompt(experiment: Experiment, output: ResultOutput) -> None:
@@ -245,10 +241,8 @@ def open_prompt(experiment: Experiment, output: ResultOutput) -> None:
             sys.stdout.flush()
             with atomic_folder(output.folder) as folder:
                 write_result(result, folder)
-                moved = set_aside(output.folder, replaces(result))
+                set_aside(output.folder, {(ITSELF, result.summary.option_string)}, display.say)
             clear(output.folder)
-            if moved:
-                display.say(moved)
             display.say(f"results: {output.folder}")
             for text in result.problems:
                 display.warn(text)

@@ -149,29 +149,21 @@ def report(args: Namespace) -> None:
     The page contains everything that it shows, and opens without a network.
     """
     draw_alone()
-    sys.stdout.write(f"{_write(args.folder, args.out, args.title)}\n")
-
-
-def _write(folder: Path, out: Path | None, title: str | None) -> Path:
-    """Makes the page, and returns its file; invalid result files are reported, and left out.
-
-    Raises:
-        SpecError: there are no results, or the page cannot be written.
-    """
     from tailrace.report.collect import collect
     from tailrace.report.page import render
     from tailrace.spec import SpecError
     from tailrace.spec.atomic import write_file
     from tailrace.study.progress import Display
 
+    folder = args.folder
     collected = collect(folder)
     for problem in collected.problems:
         Display(sys.stderr).warn(problem)
     # names of files may contain bytes that are no valid text
-    content = render(collected, title or f"Results in {folder}").encode(errors="backslashreplace")
+    content = render(collected, args.title or f"Results in {folder}").encode(errors="backslashreplace")
     try:
-        path = file_for(folder, out, PAGE)
+        path = file_for(folder, args.out, PAGE)
         write_file(path, content)
     except OSError as error:
-        raise SpecError(f"{out or folder / PAGE}: {error.strerror}") from error
-    return path
+        raise SpecError(f"{args.out or folder / PAGE}: {error.strerror}") from error
+    sys.stdout.write(f"{path}\n")

@@ -52,7 +52,7 @@ def show(listing: Listing, view: View, width: int | None = None) -> None:
     else:
         sys.stdout.write(render(listing, view.format))
     if view.format in TABLES and not listing.rows:
-        sys.stderr.write(f"{nothing(listing)}\n")
+        sys.stderr.write(f"{listing}\n")
 
 
 def filtered(listing: Listing, where: RowFilter | None) -> Listing:
@@ -67,11 +67,6 @@ def print_notes(listing: Listing) -> None:
     """Prints the notes of a listing to standard error."""
     for note in listing.notes:
         sys.stderr.write(f"tailrace: {printable(note)}\n")
-
-
-def nothing(listing: Listing) -> str:
-    """The sentence shown instead of a table without rows."""
-    return listing.nothing or f"there are no {listing.kind}"
 
 
 def terminal_width(view: View) -> int | None:
@@ -136,8 +131,8 @@ def render(listing: Listing, output: OutputFormat, at: str | None = None, *, hea
     if output is OutputFormat.CSV:
         return _csv(listing, at, header=header)
     if output in TABLES:
-        block = unstyled(TextTable(listing).lines()) if listing.rows else ""
-        return block if at is None else f"{at}\n{block or nothing(listing)}\n"
+        block = f"{listing}\n" if listing.rows else ""
+        return block if at is None else f"{at}\n{block or listing}\n"
     rows = [as_json(listing, row) for row in listing.rows]
     if output is OutputFormat.JSONL:
         return "".join(_line(row if at is None else {AT: at, **row}) for row in rows)

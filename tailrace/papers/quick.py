@@ -45,10 +45,8 @@ class Reference(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Row(msgspec.Struct, frozen=True):
-    """A claim of a figure in a case, and its quick verdict.
-
-    ours: the measured value as text
-    stored: the verdicts of stored runs at the paper's scale; empty without them
+    """A claim of a figure in a case, and its quick verdict; `ours` is the measured value as text, `stored`
+    the verdict of stored runs at the paper's scale.
     """
 
     figure: str
@@ -84,16 +82,14 @@ def result_of(claim: Claim, verdict: Verdict) -> str:
 def rows_of(
     document: Document, claims: Sequence[Claim], known: Sequence[str], stored: Sequence[Document] = ()
 ) -> list[Row]:
-    """A row for each claim of a figure in each case, in the order of the document; `stored` has documents at
-    the paper's scale.
-    """
+    """A row for each claim of a figure in each case, in its order; `stored`: documents at paper scale."""
     by_text = {(claim.kind, claim.text, claim.expect): claim for claim in claims}
-    verdicts = {(large.name, each.text, each.case): each.verdict for large in stored for each in large.claims}
+    large = {(page.name, each.text, each.case): each.verdict for page in stored for each in page.claims}
     rows = []
     for each in document.claims:
         result = result_of(by_text[each.kind, each.text, each.expect], each)
-        at_scale = verdicts.get((document.name, each.text, each.case), "")
-        row = Row(document.name, each.text, each.case, each.paper, each.shown, result, at_scale)
+        verdict = large.get((document.name, each.text, each.case), "")
+        row = Row(document.name, each.text, each.case, each.paper, each.shown, result, verdict)
         if result == FAIL and row.key in known:
             row = msgspec.structs.replace(row, result=KNOWN)
         rows.append(row)

@@ -65,7 +65,6 @@ class Metric:
     better: whether `less` or `more` is better; empty if neither
     by_class: whether the metric is also computed for each class of flows
     compute: computes the metric from a run; None if no run measures it
-    of_all: whether background flows count, too
     """
 
     name: str
@@ -76,7 +75,11 @@ class Metric:
     better: str = ""
     by_class: bool = False
     compute: Compute | None = None
-    of_all: bool = False
+
+    @property
+    def of_all(self) -> bool:
+        """Whether background flows count, too; plug-ins decide that themselves."""
+        return self.name in _OF_ALL or not (self.by_class or self.compute is None or self.source == _FAIR)
 
     @property
     def titled(self) -> str:
@@ -98,16 +101,15 @@ _OF_ALL = ("out_of_order_share", "out_of_order_raw_share", "ood_max")
 def _run(
     name: str, title: str, unit: str, what: str, compute: Compute, source: str = "", better: str = ""
 ) -> Metric:
-    """A metric of a run as a whole, but of fair sharing only that of the measured flows."""
-    return Metric(name, title, unit, what, source, better, compute=compute, of_all=source != _FAIR)
+    """A metric of a run as a whole."""
+    return Metric(name, title, unit, what, source, better, compute=compute)
 
 
 def _flows(
     name: str, title: str, unit: str, what: str, compute: Compute, source: str = "", better: str = ""
 ) -> Metric:
     """A metric of flows, which is also computed for each class of flows."""
-    of_all = name in _OF_ALL
-    return Metric(name, title, unit, what, source, better, by_class=True, compute=compute, of_all=of_all)
+    return Metric(name, title, unit, what, source, better, by_class=True, compute=compute)
 
 
 _of_pfc, _of_rlb = (partial(_run, source=source, better="less") for source in (_PFC, _RLB))
@@ -530,9 +532,7 @@ def metric(name: str) -> Metric:
     if entry is None or (flow_class and not entry.by_class):
         classes = f"one of them followed by {CLASS} and a class of flows ({', '.join(CLASSES)})"
         raise SpecError(f"metric {unknown(name, all_metrics, classes)}")
-    if not flow_class:
-        return entry
-    return replace(entry, name=name, title=f"{entry.title}, {flow_class}", of_all=False)
+    return replace(entry, name=name, title=f"{entry.title}, {flow_class}") if flow_class else entry
 
 
 def split_class(name: str) -> tuple[str, str]:

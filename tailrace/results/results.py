@@ -13,7 +13,7 @@ from __future__ import annotations
 import itertools
 import os
 import shutil
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence, Set
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -296,44 +296,36 @@ def write_results(done: Results, folder: Path) -> None:
             (fresh / TABLE).write_text(done.markdown(), "utf-8")
 
 
-def set_aside(folder: Path, stays: Callable[[str, Summary], bool]) -> str:
-    """Moves the results of an earlier command to a folder in EARLIER, unless all its runs stay.
+def set_aside(folder: Path, staying: Set[tuple[str, object]], say: Callable[[str], None]) -> None:
+    """Moves the results of an earlier command to a folder in EARLIER, and says so, unless all its runs stay.
 
     Runs that stay are in both folders. Only files that Tailrace writes are moved, and links are not followed.
 
     Args:
         folder: the folder of the results.
-        stays: whether the next command has a run, too, which is given by its folder and its summary.
-
-    Returns a line that says where the results are; empty if all runs stay.
+        staying: runs of the next command: the folder of each, and its summary's `task` or `option_string`.
+        say: is called with one line.
 
     Raises:
         SpecError, RunError: a folder cannot be written.
     """
-    runs = {run.folder: run.summary for run in _listed_runs(folder / RESULTS)}
-    if (folder / SUMMARY).exists():
-        with suppress(FileError):
-            runs[ITSELF] = read_summary(folder / SUMMARY)
-    finished = {name: summary for name, summary in runs.items() if not isinstance(summary, UnsetType)}
-    staying = {name for name, summary in finished.items() if stays(name, summary)}
-    if len(staying) == len(finished):
-        return ""
+    listed = {run.folder: run.summary for run in _listed_runs(folder / RESULTS)}
+    runs = {name: run for name, run in listed.items() if not isinstance(run, UnsetType)}
+    with suppress(FileError):
+        runs[ITSELF] = read_summary(folder / SUMMARY)
+    same = {name for name, run in runs.items() if {(name, run.task), (name, run.option_string)} & staying}
+    if len(same) == len(runs):
+        return
     refuse_links(folder, [Path(EARLIER)])
-    numbers = (folder / EARLIER / str(number) for number in itertools.count(1))
-    place = next(path for path in numbers if not path.exists())
+    places = (folder / EARLIER / str(number) for number in itertools.count(1))
+    place = next(path for path in places if not path.exists())
     with atomic_folder(place) as copy:
-        for name in dict.fromkeys((ITSELF, *finished)):
+        for name in {ITSELF, *runs}:
             with suppress(FileError):
                 source = folder if name == ITSELF else within(folder / RESULTS, "folder", name)
                 _copy(source, copy / name, (*RUN_FILES, *FIGURE_FILES, *(_OF_ALL if name == ITSELF else ())))
-    clear(folder, staying)
-    return f"{folder}: what an earlier command wrote is in {place} now ({len(finished)} runs)"
-
-
-def replaces(result: Result) -> Callable[[str, Summary], bool]:
-    """Whether a single run replaces an earlier one in its folder: one with the same options."""
-    options = result.summary.option_string
-    return lambda folder, summary: folder == ITSELF and summary.option_string == options
+    clear(folder, same)
+    say(f"{folder}: what an earlier command wrote is in {place} now ({len(runs)} runs)")
 
 
 def _copy(source: Path, target: Path, patterns: Iterable[str]) -> None:

@@ -218,16 +218,17 @@ def _ratio_columns(first: str, percent: int) -> list[Column]:
     ]
 
 
+def with_interval(column: Column) -> Column:
+    """The column, whose values may have intervals."""
+    return replace(column, ends=(f"{column.name}{LOW}", f"{column.name}{HIGH}"))
+
+
 def with_ends(columns: Sequence[Column], rows: Sequence[Row]) -> tuple[Column, ...]:
     """The columns; after each one, the columns of its interval's ends if a row has an interval."""
     seen = {name for row in rows for name in row}
-    extended = []
-    for column in columns:
-        ends = (f"{column.name}{LOW}", f"{column.name}{HIGH}")
-        if ends[0] in seen:
-            extended += [replace(column, ends=ends), *(Column(name, data=True) for name in ends)]
-        else:
-            extended.append(column)
+    extended: list[Column] = []
+    for column in map(with_interval, columns):
+        extended += [column, *(Column(name, data=True) for name in column.ends if name in seen)]
     return (*extended, Column(_BEST, data=True)) if _BEST in seen else tuple(extended)
 
 

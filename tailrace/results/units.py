@@ -24,6 +24,8 @@ class Unit(msgspec.Struct, frozen=True):
         """A value that is in the unit already, as text without the unit's name."""
         # 999.6 with 3 digits becomes 1e+03, so the rounded value decides on the format
         short = f"{value:.{self.digits}g}"
+        if short == "1" and self.name == "×":
+            return ratio_text(value) if ratio_text(value) != "1.00" else short
         return f"{value:,.0f}" if abs(float(short)) >= 10**self.digits else short
 
     def without_name(self, value: float) -> str:

@@ -77,9 +77,8 @@ def run_grid(
     if folder is not None and tasks:
         in_real_time = any(task.experiment.target in REAL_TIME for task in tasks)
         measured_again = in_real_time and (folder / RESULTS).exists()
-        stay = {} if measured_again and not again else {str(task.out): task.key for task in tasks}
-        if moved := set_aside(folder, lambda name, summary: stay.get(name) == summary.task):
-            display.say(moved)
+        staying = {(str(task.out), task.key) for task in tasks if again or not measured_again}
+        set_aside(folder, staying, display.say)
         again = again or measured_again
     outcomes = run_all(tasks, folder, where, display, again=again or pcap, pcap=pcap, on_result=on_result)
     failed = [outcome for outcome in outcomes.values() if isinstance(outcome, Failed)]

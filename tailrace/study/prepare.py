@@ -81,9 +81,7 @@ def estimated_s(planned: Plan) -> float:
 
 
 def report_transports(base: Experiment, planned: Sequence[tuple[str, Plan]], display: Display) -> None:
-    """Reports each transport that some schemes use although another one was requested, or although they are
-    made for another one.
-    """
+    """Reports transports that schemes use although another was requested, or they are made for another."""
     schemes: dict[str, list[str]] = {}
     for label, plan in planned:
         used, made_for = plan.job.nic.transport, plan.experiment.parsed.scheme.made_for

@@ -67,6 +67,14 @@ class Listing:
     nothing: str = ""
     """The sentence shown instead of a table without rows; empty: "there are no `kind`"."""
 
+    def __str__(self) -> str:
+        """The rows as a text table of any width; without rows a sentence."""
+        # imported late: it needs this module
+        from tailrace.tables.table import TextTable, unstyled
+
+        empty = self.nothing or f"there are no {self.kind}"
+        return unstyled(TextTable(self).lines()).rstrip("\n") if self.rows else empty
+
     def replace_rows(self, rows: Iterable[Row]) -> Listing:
         """The same listing with other rows."""
         return replace(self, rows=tuple(rows))

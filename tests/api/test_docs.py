@@ -6,6 +6,8 @@ from __future__ import annotations
 import importlib.util
 import json
 import re
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -72,3 +74,21 @@ def test_nothing_of_a_machine_is_stored() -> None:
     assert len(text) < MOST_BYTES
     assert not re.search(r"(?<![\w.])/(?:home|root|tmp|usr|opt|var)/|Users", text)
     assert {frozenset(cell["metadata"]) for cell in json.loads(text)["cells"]} == {frozenset()}
+
+
+@pytest.mark.parametrize("number", [0, 1])
+def test_the_examples_of_the_page_run(number: int, tmp_path: Path) -> None:
+    """In a process of their own, since they register a scheme; pandas may be missing here."""
+    code = re.findall(r"```python\n(.*?)```", (ROOT / "docs" / "api.md").read_text("utf-8"), re.DOTALL)[
+        number
+    ]
+    if importlib.util.find_spec("pandas") is None:
+        code = "".join(
+            line for line in code.splitlines(keepends=True) if not re.match(r"import pandas|frame", line)
+        )
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=True, timeout=300
+    )
+    assert "mean FCT (µs)" in done.stdout
+    assert "<Listing" not in done.stdout
+    assert list(tmp_path.iterdir()) == []

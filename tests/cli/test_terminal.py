@@ -130,6 +130,12 @@ def test_forms_of_nothing(form: OutputFormat, text: str) -> None:
     assert render(listing(), form) == text
 
 
+def test_a_listing_prints_as_its_table() -> None:
+    """As in a notebook; without rows a sentence."""
+    assert f"{listing(a=1)}\n" == render(listing(a=1), OutputFormat.TABLE)
+    assert str(listing()) == f"there are no {listing().kind}"
+
+
 def test_repeated_json_is_one_line_a_reading() -> None:
     assert render(listing(a=1), OutputFormat.JSON, "T") == (
         '{"at": "T", "rows": [{"name": "a", "count": 1, "left_ns": 1500}]}\n'

@@ -22,7 +22,6 @@ from tailrace.cli.output import (
     arranged,
     console,
     filtered,
-    nothing,
     print_notes,
     render,
     terminal_width,
@@ -175,7 +174,7 @@ class _Watch:
         clock = datetime.now().astimezone().strftime("%H:%M:%S")
         yield [(f"{clock}, every {self._interval_s:g} s; Ctrl-C ends", NOTE)]
         if not listing.rows:
-            yield [(nothing(listing), "")]
+            yield [(str(listing), "")]
             return
         table = TextTable(listing, terminal_width(self._view), widths=widths)
         lines = list(table.lines(before))

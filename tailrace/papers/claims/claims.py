@@ -30,7 +30,7 @@ from tailrace.papers.claims.kinds import (
 )
 from tailrace.papers.model import Claim
 from tailrace.results.estimates import Estimate, SeedValues, estimate
-from tailrace.results.units import UNITS, Unit, ratio_text
+from tailrace.results.units import UNITS
 
 _RATIO = "times"
 """The unit of ratios: n times."""
@@ -101,17 +101,11 @@ def graded(claim: Claim, case: str, ours: Estimate, scale: str) -> Verdict:
     unit = UNITS[claim.unit]
     ends = None if ours.ends is None else (ours.ends[0] * unit.factor, ours.ends[1] * unit.factor)
     verdict = grade(claim.kind, claim.expectation, ours.value * unit.factor, ends, even_of(claim))
-    shown = f"{_shown(unit, ours.value * unit.factor)} {unit.name}".rstrip()
+    shown = unit.text(ours.value)
     if ends is not None and ends[0] < ends[1]:
-        shown = f"{shown} ({_shown(unit, ends[0])}..{_shown(unit, ends[1])})"
+        shown = f"{shown} ({unit.shown(ends[0])}..{unit.shown(ends[1])})"
     why = "" if verdict in GOOD else claim.explanation(scale) or ("" if verdict in FAIR else UNEXPLAINED)
     return _make(claim, case, ours.value, shown, verdict, why)
-
-
-def _shown(unit: Unit, value: float) -> str:
-    """A value in its unit; a ratio with enough digits to show on which side of 1 it lies."""
-    text = unit.shown(value)
-    return ratio_text(value) if text == "1" and value != 1 and unit is UNITS[_RATIO] else text
 
 
 def _make(claim: Claim, case: str, ours: float | None, shown: str, verdict: str, why: str) -> Verdict:

@@ -13,7 +13,7 @@ from tailrace.papers.claims.kinds import FAIR, GOOD, GRADES
 from tailrace.papers.document import Cell, Document
 from tailrace.papers.quick import FAIL, KNOWN, PASS, Row
 from tailrace.results.metrics import metric
-from tailrace.results.table import HIGH, LOW, RATIO, with_ends
+from tailrace.results.table import HIGH, LOW, RATIO, with_ends, with_interval
 from tailrace.results.units import UNITS
 from tailrace.results.units import ratio_text as shown_ratio
 from tailrace.tables import cell_text as tables
@@ -68,11 +68,10 @@ def measured_of(documents: Iterable[Document]) -> Listing:
     columns |= {name: Column(name) for name in ("value", "note")}
     rows = []
     for document in documents:
-        table = measured_table(document)
-        columns |= {column.name: column for column in table.columns if not column.key}
-        for row, cell in zip(table.rows, document.cells, strict=True):
-            named = {"figure": document.name, "scheme": cell.label, "value": cell.value, "note": cell.note}
-            rows.append({**row, **named})
+        columns |= {column.name: column for column in measured_table(document).columns if not column.key}
+        for cell in document.cells:
+            named = {"figure": document.name, "case": cell.case, "scheme": cell.label}
+            rows.append({**named, "value": cell.value, "note": cell.note, **_numbers(cell)})
     return Listing("cells", tuple(columns.values()), tuple(rows))
 
 
@@ -89,14 +88,11 @@ def _numbers(cell: Cell) -> dict[str, Value]:
 
 def _metric_column(name: str, rank: int = 0) -> Column:
     show = UNITS[metric(name).unit].without_name
-    return Column(
-        name, title=metric(name).titled, show=show, rank=rank, ends=(f"{name}{LOW}", f"{name}{HIGH}")
-    )
+    return with_interval(Column(name, title=metric(name).titled, show=show, rank=rank))
 
 
 def _ratio_column(name: str, title: str = "") -> Column:
-    ends = (f"{name}{RATIO}{LOW}", f"{name}{RATIO}{HIGH}")
-    return Column(f"{name}{RATIO}", title=title, show=shown_ratio, ends=ends)
+    return with_interval(Column(f"{name}{RATIO}", title=title, show=shown_ratio))
 
 
 def cell_notes(document: Document) -> list[str]:
