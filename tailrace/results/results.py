@@ -325,7 +325,7 @@ def set_aside(folder: Path, staying: Set[tuple[str, object]], say: Callable[[str
                 source = folder if name == ITSELF else within(folder / RESULTS, "folder", name)
                 _copy(source, copy / name, (*RUN_FILES, *FIGURE_FILES, *(_OF_ALL if name == ITSELF else ())))
     clear(folder, same)
-    say(f"{folder}: what an earlier command wrote is in {place} now ({len(runs)} runs)")
+    say(f"{folder}: results of an earlier command are in {place} now (runs: {len(runs)})")
 
 
 def _copy(source: Path, target: Path, patterns: Iterable[str]) -> None:

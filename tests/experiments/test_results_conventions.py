@@ -36,7 +36,7 @@ def test_an_old_folder_is_not_mixed_with_a_new_run(tmp_path: Path) -> None:
     assert (tmp_path / "out" / "results.json").exists()
     done = command((*words, "3"), tmp_path)
     assert done.returncode == 0
-    assert "out: what an earlier command wrote is in out/earlier/1 now (2 runs)" in done.stderr
+    assert "out: results of an earlier command are in out/earlier/1 now (runs: 2)" in done.stderr
     assert {path.name for path in (tmp_path / "out").iterdir()} == {
         "summary.json",
         "flows.parquet",
