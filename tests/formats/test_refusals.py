@@ -109,7 +109,7 @@ CASES: list[tuple[Read, str, str, str]] = [
     (flows, "htsim-cm", of(CM, ("id 7 start", "id start")), "line 5: 1500000: unknown; expected id, recv_done_trigger,"),
     (flows, "htsim-cm", of(CM, ("2->0 id", "2-0 id")), "line 7: 2-0: unknown; expected SRC->DST start PS size BYTES, or Nodes,"),
     (flows, "htsim-cm", of(CM, ("start 0 size 10", "start 0 start 5 size 10")), "line 7: expected pairs of a key and a value"),
-    (flows, "htsim-cm", of(CM, ("Nodes", "nodes"), ("Connections", "#")), "line 1: nodes: unknown; expected SRC->DST start PS"),
+    (flows, "htsim-cm", of(CM, ("Nodes", "nodes"), ("Connections", "#")), "line 2: nodes: unknown; expected SRC->DST start PS"),
     (flows, "htsim-cm", of(CM, ("Connections 4\n", "")), "Connections: expected 0, found 4"),
     (flows, "htsim-cm", of(CM, ("trigger 2 size", "trigger 1 size"), ("recv_done_trigger 2", ""), ("2->0 id 9 start 0", "2->0 id 9 trigger 2"), ("barrier count 2", "oneshot"), ("2->1 id 10", "1->0 id 10"), ("size 2000 send", "size 2000 recv")), ""),
     # GOAL
