@@ -61,6 +61,7 @@ COMMANDS = {
         ),
         "dissector": ("explain.commands", "Print a Wireshark dissector of this project's headers."),
         "coverage": ("explain.commands", "Show which parts of P4 programs packets have executed."),
+        "lab": ("lab", "List labs for courses, start one, or check its answers."),
     },
 }
 """By heading and command, in the order of the help: the module in this package, and what the command does."""

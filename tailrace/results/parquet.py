@@ -25,7 +25,7 @@ from arro3.io import write_parquet as write_arrow
 from tailrace.spec.errors import FileError, SpecError
 from tailrace.spec.files import bytes_of
 from tailrace.spec.limits import refuse_above
-from tailrace.tables.arrow import TEXT, Columns
+from tailrace.tables.arrow import TEXT, Columns, RowTable
 
 MOST_BYTES = 1 << 30
 """Size limit of a decompressed table; a table with the maximum number of flows has half as many bytes."""
@@ -143,7 +143,7 @@ def _read_bounded(reader: RecordBatchReader, most_rows: int) -> Table:
         rows, octets = rows + batch.num_rows, octets + batch.nbytes
         refuse_above("table", "rows or more", rows, most_rows)
         refuse_above("table", "bytes or more", octets, MOST_BYTES)
-    return Table.from_batches(batches, schema=reader.schema)
+    return RowTable(Table.from_batches(batches, schema=reader.schema))
 
 
 def _is_same_type(kind: DataType, wanted: DataType) -> bool:

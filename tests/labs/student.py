@@ -1,0 +1,263 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A student who follows a sheet: runs its commands, reads what they print, and writes answers."""
+
+from __future__ import annotations
+
+import contextlib
+import csv
+import io
+import os
+import re
+import runpy
+import shlex
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+from tailrace.cli.main import main
+
+NAME = "Ada"
+ROOT = Path(__file__).resolve().parents[2]
+
+
+class Flow(NamedTuple):
+    """A line of look.py."""
+
+    id: int
+    src: str
+    dst: str
+    fct_us: float
+    slowdown: float
+    late: int
+    changes: int
+    drains: int
+    spines: list[str]
+
+    @property
+    def leaf(self) -> str:
+        return "leaf1" if self.src in ("h1", "h2", "h3", "h4") else "leaf2"
+
+
+class Student:
+    """Works in the folder that `tailrace lab N --start` wrote."""
+
+    def __init__(self, number: int, folder: Path) -> None:
+        self.number, self.folder = number, folder / f"lab{number}"
+        assert main(["lab", str(number), "--start", str(self.folder), "--seed", NAME]) == 0
+
+    @contextlib.contextmanager
+    def inside(self) -> Iterator[None]:
+        before = Path.cwd()
+        os.chdir(self.folder)
+        try:
+            yield
+        finally:
+            os.chdir(before)
+
+    def command(self, line: str) -> tuple[int, str]:
+        """The exit status and standard output of a command line in the folder."""
+        arguments = shlex.split(line)
+        out = io.StringIO()
+        with self.inside(), contextlib.redirect_stdout(out):
+            if arguments[0] == "tailrace":
+                return main(arguments[1:]), out.getvalue()
+            assert arguments[0] == "python"
+            before, sys.argv = sys.argv, arguments[1:]
+            try:
+                runpy.run_path(arguments[1])
+            finally:
+                sys.argv = before
+        return 0, out.getvalue()
+
+    def flows(self, options: str = "", run: str = "run", *, again: bool = True) -> dict[int, Flow]:
+        """What look.py says of the flows of a run with these options."""
+        if again:
+            assert self.command(f"tailrace run lab.toml {options} --out {run}")[0] == 0
+        lines = [line.split() for line in self.command(f"python look.py {run}")[1].splitlines()[1:]]
+        return {
+            int(cells[0]): Flow(
+                int(cells[0]),
+                *cells[1:3],
+                *map(float, cells[3:5]),
+                *map(int, cells[5:8]),
+                spines=cells[8:],
+            )
+            for cells in lines
+        }
+
+    def events(self, flow: int) -> list[tuple[float, str, str]]:
+        """What look.py says of a flow: the time in µs, what happened, and where."""
+        lines = self.command(f"python look.py run {flow}")[1].splitlines()
+        matches = (re.match(r" *([0-9.]+) us  (.{12}) (\S+)", line) for line in lines)
+        return [(float(match[1]), match[2].strip(), match[3]) for match in matches if match]
+
+    def check(self, answers: dict[str, object]) -> tuple[int, dict[str, tuple[str, str]]]:
+        """Writes answers between the quotes; the exit status of the check, and each verdict with its reason."""
+        path = self.folder / "answers.toml"
+        text = path.read_text("utf-8")
+        for key, answer in answers.items():
+            text, count = re.subn(rf'^{key} = ".*"$', f'{key} = "{answer}"', text, flags=re.MULTILINE)
+            assert count == 1, key
+        path.write_text(text, "utf-8")
+        status, out = self.command(f"tailrace lab {self.number} --check answers.toml")
+        verdicts = re.findall(r"^(\w+) +(right|wrong|open)  (.*?)(?=^\w)", out, re.MULTILINE | re.DOTALL)
+        return status, {key: (verdict, " ".join(why.split())) for key, verdict, why in verdicts}
+
+
+def late(flows: dict[int, Flow]) -> int:
+    return sum(flow.late for flow in flows.values())
+
+
+def uplinks(flows: dict[int, Flow]) -> list[str]:
+    return [f"{flow.leaf}-{spine}" for flow in flows.values() for spine in flow.spines]
+
+
+def collision(student: Student) -> dict[str, object]:
+    flows = student.flows()
+    first, second = next(
+        (one, other)
+        for one in flows.values()
+        for other in flows.values()
+        if one.id < other.id and uplinks({1: one}) == uplinks({1: other})
+    )
+    path = student.folder / "flows.csv"
+    rows = list(csv.reader(path.read_text("utf-8").splitlines()))
+    for port in range(2000, 2100):
+        rows[first.id][4] = str(port)
+        path.write_text("".join(",".join(row) + "\n" for row in rows), "utf-8")
+        moved = student.flows(run="moved")
+        if uplinks(moved).count(*uplinks({1: moved[first.id]})) == 1:
+            break
+    return {
+        "paths": 4,
+        "pair": f"{first.id}, {second.id}",
+        "link": f"{first.leaf}-{first.spines[0]}",
+        "idle": 8 - len(set(uplinks(flows))),
+        "slowdown": first.slowdown,
+        "sport": port,
+        "gain": f"{first.fct_us / moved[first.id].fct_us:.2f}x",
+    }
+
+
+def bracket(student: Student, option: str, low_us: int, high_us: int) -> tuple[int, int]:
+    """A time with which packets are out of order, and one with which none is, close together."""
+    while high_us > 1.4 * low_us:
+        middle = (low_us + high_us) // 2
+        if late(student.flows(f"--scheme {option}={middle}us", "middle")):
+            low_us = middle
+        else:
+            high_us = middle
+    return low_us, high_us
+
+
+def flowlets(student: Student) -> dict[str, object]:
+    first = student.flows()
+    reorders, orders = bracket(student, "letflow:gap", 20, 4000)
+    short = student.flows(f"--scheme letflow:gap={reorders}us", "gap")
+    long = student.flows(f"--scheme letflow:gap={orders}us", "gap")
+    size = re.findall(r"data packet \d+, (\d+) bytes", student.command("python look.py run 1")[1])[-1]
+    return {
+        "frame_us": int(size) * 8 / 1000,
+        "late": late(first),
+        "reorders": f"{reorders}us",
+        "orders": f"{orders / 1000}ms",
+        "flow": next(flow.id for flow in short.values() if flow.late),
+        "price": max(flow.fct_us for flow in long.values()) / max(flow.fct_us for flow in first.values()),
+    }
+
+
+def drain(student: Student) -> dict[str, object]:
+    flows = student.flows()
+    events = {flow: student.events(flow) for flow in flows if flows[flow].drains}
+    at_us, flow = min((time, flow) for flow in events for time, what, _ in events[flow] if what == "drain")
+    end_us = next(time for time, what, _ in events[flow] if what == "resume" and time > at_us)
+    spines = [(time, node) for time, what, node in events[flow] if node.startswith("spine")]
+    return {
+        "flow": flow,
+        "at_us": f"{at_us} us",
+        "lasts_us": f"{(end_us - at_us) / 1000} ms",
+        "before": [node for time, node in spines if time < end_us][-1],
+        "after": next(node for time, node in spines if time > end_us),
+        "longest": longest_queue(student),
+        "drains": sum(each.drains for each in flows.values()),
+        "order": late(flows),
+    }
+
+
+def longest_queue(student: Student) -> str:
+    """What `tailrace queues` shows first while the run waits for Enter."""
+    import json
+    import subprocess
+
+    tailrace = [sys.executable, "-m", "tailrace.cli.main"]
+    line = ["run", "lab.toml", "--out", "stopped", "--stop-at", "drain"]
+    with subprocess.Popen(
+        [*tailrace, *line], cwd=student.folder, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True
+    ) as run:
+        assert run.stdin is not None and run.stderr is not None
+        while "press Enter" not in (text := run.stderr.readline()):
+            assert text, "the run did not stop"
+        shown = student.command("tailrace queues --sort-by=-egress_queue_bytes --json")[1]
+        run.communicate("\n")
+    row = json.loads(shown)[0]
+    return f"{row['switch']}-{row['port']['peer']}"
+
+
+def slow_link(student: Student) -> dict[str, object]:
+    status, _ = student.command("tailrace compare lab.toml --out both")
+    assert status == 0
+    lines = (student.folder / "both" / "table.md").read_text("utf-8").splitlines()
+    head, *rows = ([cell.strip(" *") for cell in line.strip("|").split("|")] for line in lines if line.startswith("|"))
+    table: dict[tuple[str, str], dict[str, str]] = {}
+    case = ""
+    for cells in rows[1:]:
+        case = cells[0] or case
+        table[case, cells[1]] = dict(zip(head, cells, strict=True))
+    ratio = next(name for name in head if name.startswith("mean /"))
+    order = next(name for name in head if name.startswith("packets out of order"))
+    fct = next(name for name in head if name.startswith("mean FCT"))
+    seed = min(path.name for path in (student.folder / "both/link-slow/ecmp").iterdir())
+    flows = student.flows(run=f"both/link-slow/ecmp/{seed}", again=False)
+    numbers = [float(number.replace(",", "")) for number in re.findall(r"[0-9][0-9.,]*[0-9]", table["link-slow", "flowcut"][ratio].replace("..", " "))]
+    low, high = map(float, re.findall(r"\((.*)\.\.(.*)\)", table["clean", "letflow"][ratio])[0])
+    mean = {case: float(table[case, "ecmp"][fct].split()[0].replace(",", "")) for case in ("clean", "link-slow")}
+    schemes = ("ecmp", "letflow", "flowcut")
+    return {
+        "ordered": ", ".join(
+            name for name in schemes if all(table[case, name][order].split()[0] == "0" for case in mean)
+        ),
+        "cost": mean["link-slow"] / mean["clean"],
+        "crossing": next(flow.id for flow in flows.values() if "spine1" in flow.spines),
+        "ratio": numbers[0],
+        "interval": f"{numbers[1]}..{numbers[2]}",
+        "differs": "No" if low <= 1 <= high else "Yes",
+    }
+
+
+def age(student: Student) -> dict[str, object]:
+    reorders, orders = bracket(student, "flowcut:age", 20, 4000)
+    flows = student.flows(f"--scheme flowcut:age={reorders}us", "age")
+    topology = '"leaf-spine:leaves=2,spines=4,hosts=4,rate=10Gbps,delay=1us"'
+    _, shown = student.command(
+        f"tailrace schemes flowcut --topology {topology} --fault link-slow:link=leaf1-spine1,factor=0.1"
+    )
+    rtt_us = 4 * (1082 * 8 / 10_000 + 1) + 4 * (66 * 8 / 10_000 + 1)
+    return {
+        "rtt_us": rtt_us,
+        "reorders": f"{reorders}us",
+        "orders": f"{orders}us",
+        "ratio": orders / rtt_us,
+        "late": late(flows),
+        "flow": next(flow.id for flow in flows.values() if flow.late),
+        "default_us": re.findall(r"^ +age +time +(\S+)", shown, re.MULTILINE)[0],
+    }
+
+
+SOLVED: dict[int, Callable[[Student], dict[str, object]]] = {
+    1: collision,
+    2: flowlets,
+    3: drain,
+    4: slow_link,
+    5: age,
+}
