@@ -6,12 +6,18 @@ from __future__ import annotations
 from typing import ClassVar
 
 import tailrace
+from tailrace.experiments.plan.plan import plan
 from tailrace.labs.answers import require
 from tailrace.labs.lab import Lab, Values, lab, reordered
 from tailrace.spec import plugins
 
-_GOAL = 1.5
-"""The goal: ECMP's mean FCT divided by the student's."""
+_GOAL, _COST = 1.5, 3.0
+"""ECMP's mean FCT divided by the student's: the goal; divided by that in the healthy network: the least."""
+
+
+def total_ns(result: tailrace.Result) -> int:
+    """The sum of the completion times."""
+    return sum(row.fct_ns or 0 for row in result.rows)
 
 
 @lab
@@ -37,9 +43,17 @@ class Balancer(Lab):
         """The run with the scheme in P4."""
         return self.ended("p4", self.earlier("p4_scheme"))
 
+    def problem(self) -> str:
+        """Whether the slow link costs ECMP so much that the goal can be reached."""
+        healthy = self.run(fault=[])
+        return "" if total_ns(self.run()) > _COST * total_ns(healthy) else "ECMP hardly suffers"
+
     def ended(self, plugin: str, scheme: str) -> tailrace.Result:
-        """The run with a scheme of the student. Raises WrongError if a flow does not end."""
-        plugins.use([self.home / plugin])
+        """The run with a scheme of the student. Raises WrongError if it is none, or a flow does not end."""
+        path = self.home.resolve() / plugin
+        plugins.use([path])
+        defined = plugins.place_of(self.experiment(scheme=scheme).parsed.scheme)
+        require(defined.startswith(str(path)), f"{plugin} does not define the scheme {scheme}")
         result = self.run(scheme=scheme)
         missing = result.summary.flows - result.summary.completed
         require(not missing, f"{missing} of {result.summary.flows} flows do not end")
@@ -47,9 +61,11 @@ class Balancer(Lab):
 
     def gain(self) -> float:
         """ECMP's mean FCT divided by the student's. Raises WrongError if it misses the goal."""
-        mine, ecmp = (sum(row.fct_ns or 0 for row in run.rows) for run in (self.nics, self.run()))
-        require(ecmp / mine >= _GOAL, f"it is {ecmp / mine:.2f}, and the goal is {_GOAL}")
-        return ecmp / mine
+        gain = total_ns(self.run()) / total_ns(self.nics)
+        require(
+            gain >= _GOAL, f"it is {gain:.2f}, and the goal is {_GOAL}. {self.sheet.questions['gain'][1]}"
+        )
+        return gain
 
     def scheme(self, answer: str) -> str:
         """A scheme in NICs with which flows change their paths."""
@@ -59,4 +75,10 @@ class Balancer(Lab):
 
     def p4_scheme(self, answer: str) -> str:
         """A scheme in P4."""
-        return f"all {self.ended('p4', answer).summary.completed} flows end"
+        result = self.ended("p4", answer)
+        programs = plan(self.experiment(scheme=answer), "virtual").job.scheme.programs(self.job.topology)
+        compiled = self.home.resolve() / "p4" / plugins.BUILD
+        require(
+            all(each.path.parent == compiled for each in programs.values()), "it runs no program of p4/build"
+        )
+        return f"all {result.summary.completed} flows end"

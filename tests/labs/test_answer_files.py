@@ -1,0 +1,179 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Answer files come from students: one line says what is wrong with a file, and nothing in it is executed."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+from tailrace.cli.main import main
+from tailrace.labs.answers import WrongError, compare, flow_ids
+from tailrace.labs.lab import load_labs
+from tests.labs.student import Student
+
+HOSTILE = {
+    "empty": (b"", "lab: expected"),
+    "another lab": (b"lab = 2\nseed = 1\n", "lab: expected a number from 1 to 1"),
+    "no seed": (b"lab = 1\n", "seed: expected"),
+    "a seed of text": (b'lab = 1\nseed = "1"\n', "seed: expected"),
+    "a seed that is true": (b"lab = 1\nseed = true\n", "seed: expected"),
+    "a huge seed": (b"lab = 1\nseed = 99999999999999\n", "seed: expected"),
+    "a negative seed": (b"lab = 1\nseed = -1\n", "seed: expected"),
+    "an unknown key": (b"lab = 1\nseed = 1\npaihs = 1\n", "did you mean paths?"),
+    "a method": (b"lab = 1\nseed = 1\nwrite = 1\n", "write: no question of lab 1"),
+    "an attribute": (b'lab = 1\nseed = 1\n__class__ = "x"\n', "__class__: no question"),
+    "a table": (b"lab = 1\nseed = 1\n[pair]\nx = 1\n", "pair: expected a number, or a string"),
+    "a list": (b"lab = 1\nseed = 1\npair = [1, 2]\n", "pair: expected a number, or a string"),
+    "a date": (b"lab = 1\nseed = 1\npair = 2026-01-01\n", "pair: expected"),
+    "a long answer": (b"lab = 1\nseed = 1\npair = '" + b"1" * 300 + b"'\n", "at most 200"),
+    "a control character": (b'lab = 1\nseed = 1\npair = "\\u001b[2J"\n', "printable"),
+    "two lines": (b'lab = 1\nseed = 1\npair = "1\\n2"\n', "printable"),
+    "no TOML": (b"lab = = 1", "not TOML"),
+    "no text": (b"\xff\xfe\x00", "not UTF-8"),
+    "deep": (b"lab = 1\nseed = 1\npair = " + b"[" * 30000 + b"]" * 30000, "nested too deeply"),
+    "large": (b"#" * 70_000, "larger than"),
+    "many digits": (b"lab = 1\nseed = " + b"9" * 60_000, "not TOML"),
+}
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_hostile_files(tmp_path: Path, capsys: pytest.CaptureFixture[str], name: str) -> None:
+    content, expected = HOSTILE[name]
+    path = tmp_path / "answers.toml"
+    path.write_bytes(content)
+    assert main(["lab", "1", "--check", str(path)]) == 2
+    out, err = capsys.readouterr()
+    assert (out, err.count("\n")) == ("", 1)
+    assert err.startswith(f"tailrace: {path}: ")
+    assert expected in err
+
+
+@pytest.mark.parametrize("path", ["/dev/zero", "/dev/null", ".", "missing.toml"])
+def test_what_is_no_file(capsys: pytest.CaptureFixture[str], path: str) -> None:
+    assert main(["lab", "1", "--check", path]) == 2
+    assert capsys.readouterr().err.startswith(f"tailrace: {path}: ")
+
+
+@pytest.mark.parametrize(
+    ("words", "expected"),
+    [
+        (["--start", "x"], "the number of a lab, 1 to 6"),
+        (["7"], "the number of a lab, 1 to 6"),
+        (["1", "--seed", "Ada"], "--start DIR"),
+        (["1", "--start", "x", "--check", "y"], "--start DIR"),
+    ],
+)
+def test_options(capsys: pytest.CaptureFixture[str], words: list[str], expected: str) -> None:
+    assert main(["lab", *words]) == 2
+    assert expected in capsys.readouterr().err
+
+
+def test_the_list(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["lab"]) == 0
+    assert [line[:3] for line in capsys.readouterr().out.splitlines()] == [
+        f"{number}. " for number in range(1, 7)
+    ]
+
+
+def test_answers_are_not_overwritten(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    student = Student(1, tmp_path)
+    student.check({"paths": "4"})
+    before = (student.folder / "answers.toml").read_bytes()
+    capsys.readouterr()
+    assert main(["lab", "1", "--start", str(student.folder)]) == 2
+    assert "there are answers" in capsys.readouterr().err
+    assert (student.folder / "answers.toml").read_bytes() == before
+
+
+def test_a_name_is_a_seed(tmp_path: Path) -> None:
+    """The same name gives the same files, another name another seed; any name will do."""
+    files = {}
+    for place, name in (
+        ("a", "Ada"),
+        ("b", "Ada"),
+        ("c", "Grace Hopper"),
+        ("d", "Łukasz\udcff" + "x" * 10_000),
+    ):
+        (tmp_path / place).mkdir()
+        folder = Student(1, tmp_path / place, name).folder
+        files[place] = {path.name: path.read_bytes() for path in folder.iterdir() if path.is_file()}
+    assert files["a"] == files["b"]
+    assert len({each["lab.toml"] for each in files.values()}) == 3
+
+
+def test_a_seed_that_shows_nothing(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Seed 14 has no flow on the slow uplink."""
+    student = Student(6, tmp_path)
+    path = student.folder / "answers.toml"
+    path.write_text('lab = 6\nseed = 14\nscheme = "mine"\n', "utf-8")
+    assert main(["lab", "6", "--check", str(path)]) == 2
+    assert "seed: ECMP hardly suffers" in capsys.readouterr().err
+
+
+def test_a_check_leaves_nothing_behind(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    student = Student(1, tmp_path)
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "temporary"))
+    (tmp_path / "temporary").mkdir()
+    before = sorted(student.folder.iterdir())
+    assert student.check({"paths": "4", "pair": "1 2"})[0] == 1
+    assert list((tmp_path / "temporary").iterdir()) == []
+    assert sorted(student.folder.iterdir()) == before
+
+
+def test_a_broken_plugin_is_a_wrong_answer(tmp_path: Path) -> None:
+    student = Student(6, tmp_path)
+    (student.folder / "mine.py").write_text("import nowhere\n", "utf-8")
+    shutil.rmtree(student.folder / "p4")
+    status, verdicts = student.check({"scheme": "mine", "changes": "1", "p4_scheme": "mine-p4"})
+    assert status == 1
+    assert verdicts["scheme"][0] == "wrong"
+    assert "mine.py: line 1" in verdicts["scheme"][1]
+    assert verdicts["changes"] == ("wrong", "this depends on the answer to scheme")
+    assert verdicts["p4_scheme"][0] == "wrong"
+
+
+@pytest.mark.parametrize("answer", ["20us,queue=0", "-1us", "1e9us", "20us fault", "9999999s", "٣us"])
+def test_times_are_times_only(tmp_path: Path, answer: str) -> None:
+    """An answer does not change other keys of the scheme, and does not run for ever."""
+    student = load_labs()[2](tmp_path, 1, {"reorders": answer}, tmp_path)
+    student.write()
+    assert student.verdict("reorders").right is False
+    assert student._results == {}
+
+
+@pytest.mark.parametrize(
+    ("answer", "value", "unit", "right"),
+    [
+        ("12.5", 12.3, "us", True),
+        ("12500ns", 12.3, "us", True),
+        ("0.0123 ms", 12.3, "us", True),
+        ("12.5ms", 12.3, "us", False),
+        ("13", 12.3, "us", False),
+        ("nan", 12.3, "us", False),
+        ("inf", 12.3, "", False),
+        ("1" * 100, 12.3, "", False),
+        ("3", 3, "", True),
+        ("3.1", 3, "", False),
+        ("0.62x", 0.6176, "x", True),
+        ("0.00", 0.004, "x", True),
+        ("Leaf1-spine2", "leaf1-spine2", "", True),
+        ("flowcut, ecmp", "ecmp flowcut", "", True),
+        ("ecmp", "ecmp flowcut", "", False),
+    ],
+)
+def test_tolerances(answer: str, value: float | str, unit: str, right: bool) -> None:
+    if right:
+        assert compare(answer, value, unit, "hint").startswith("the run shows")
+        return
+    with pytest.raises(WrongError) as error:
+        compare(answer, value, unit, "hint")
+    assert str(value) not in str(error.value)
+
+
+@pytest.mark.parametrize("text", ["", "1", "1 1", "1 2 3", "1 9", "1 x", "-1 2", "² 1"])
+def test_ids_of_flows(text: str) -> None:
+    with pytest.raises(WrongError):
+        flow_ids(text, 2, [1, 2, 3])
+    assert flow_ids("3,1", 2, [1, 2, 3]) == [3, 1]
