@@ -44,9 +44,9 @@ def lab(args: Namespace) -> None:
         sys.stdout.write(f"lab {args.number} in {args.start}, seed {seed}\n")
     elif args.check:
         verdicts = check(made, args.check)
-        for verdict in verdicts:
-            _write(f"{verdict.key:<12} {_RIGHT[verdict.right]}  ", verdict.why)
-        right = sum(verdict.right is True for verdict in verdicts)
+        for key, (is_right, why) in verdicts.items():
+            _write(f"{key:<12} {_RIGHT[is_right]}  ", why)
+        right = sum(is_right is True for is_right, _ in verdicts.values())
         sys.stdout.write(f"{right} of {len(verdicts)} answers are right\n")
         if right < len(verdicts):
             raise FailedError("")

@@ -8,7 +8,7 @@ from typing import ClassVar
 import tailrace
 from tailrace.experiments.plan.plan import plan
 from tailrace.labs.answers import require
-from tailrace.labs.lab import Lab, Values, lab, reordered
+from tailrace.labs.lab import Lab, Values, reordered
 from tailrace.spec import plugins
 
 _GOAL, _COST = 1.5, 3.0
@@ -20,10 +20,7 @@ def total_ns(result: tailrace.Result) -> int:
     return sum(row.fct_ns or 0 for row in result.rows)
 
 
-@lab
 class Balancer(Lab):
-    """Files of the student are plug-ins."""
-
     number = 6
     values: ClassVar[Values] = {
         "changes": lambda self: sum(row.path_changes for row in self.nics.rows),
@@ -35,16 +32,13 @@ class Balancer(Lab):
 
     @property
     def nics(self) -> tailrace.Result:
-        """The run with the scheme in NICs."""
         return self.ended("mine.py", self.earlier("scheme"))
 
     @property
     def p4(self) -> tailrace.Result:
-        """The run with the scheme in P4."""
         return self.ended("p4", self.earlier("p4_scheme"))
 
     def problem(self) -> str:
-        """Whether the slow link costs ECMP so much that the goal can be reached."""
         healthy = self.run(fault=[])
         return "" if total_ns(self.run()) > _COST * total_ns(healthy) else "ECMP hardly suffers"
 

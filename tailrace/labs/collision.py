@@ -8,17 +8,14 @@ from typing import Any, ClassVar
 
 import tailrace
 from tailrace.labs.answers import flow_ids, require
-from tailrace.labs.lab import EXPERIMENT, Lab, Values, lab
+from tailrace.labs.lab import EXPERIMENT, Lab, Values
 from tailrace.spec.schema import read_toml
 
 _FLOWS = "flows.csv"
 _WORKLOAD = "permutation:size=1MiB,peers=remote"
 
 
-@lab
 class Collision(Lab):
-    """A flow has one uplink in this lab."""
-
     number = 1
     values: ClassVar[Values] = {
         "paths": lambda self: sum(switch.role == "spine" for switch in self.job.topology.switches),
@@ -39,7 +36,6 @@ class Collision(Lab):
         return super().experiment(**{"workload": str(self.folder / _FLOWS), **keys})
 
     def problem(self) -> str:
-        """Whether any two flows share an uplink."""
         links = self.link_of(self.run())
         return "" if len({*links.values()}) < len(links) else "no two flows share an uplink"
 
@@ -49,7 +45,6 @@ class Collision(Lab):
         return flow_ids(self.earlier("pair"), 2, self.link_of(self.run()))[0]
 
     def link_of(self, result: tailrace.Result) -> dict[int, str]:
-        """The uplink of each flow."""
         return {flow: links[0] for flow, links in self.uplinks(result).items()}
 
     def fct_ns(self, result: tailrace.Result) -> int:

@@ -4,7 +4,8 @@
 docs/labs/N-NAME.md is the sheet. Its files are code blocks with title="NAME", in which SEED becomes the
 student's seed; its first block below `## Start` has commands; a question begins with `1. ` and its key in
 backquotes, and its hint is in <details>. A lab is a class with the answer to each question: a function in
-`values`, or a method with the question's key as name, which judges an answer by itself.
+`values`, or a method with the question's key as name, which judges an answer by itself. A subclass with a
+number is registered.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import cached_property
 from pathlib import Path
-from typing import Any, ClassVar, NamedTuple, TypeVar
+from typing import Any, ClassVar
 
 import tailrace
 from tailrace.experiments.plan.plan import plan
@@ -42,20 +43,13 @@ _QUESTION = re.compile(
 )
 
 LABS: dict[int, type[Lab]] = {}
-"""The labs by number; `load_labs` fills it."""
+"""The labs by number, when `load_labs` has imported them."""
 
-L = TypeVar("L", bound="type[Lab]")
+Verdict = tuple[bool | None, str]
+"""Whether an answer is right, None without an answer, and why."""
 
 Values = Mapping[str, Callable[[Any], Any]]
 """The functions that measure the answers to questions, by key."""
-
-
-class Verdict(NamedTuple):
-    """Whether an answer is right, and why; `right` None: there is no answer."""
-
-    key: str
-    right: bool | None
-    why: str
 
 
 class Sheet:
@@ -81,6 +75,10 @@ class Lab:
     number: ClassVar[int]
     values: ClassVar[Values]
 
+    def __init_subclass__(cls) -> None:
+        if "number" in vars(cls):
+            LABS[cls.number] = cls
+
     def __init__(self, folder: Path, seed: int, answers: Mapping[str, str], home: Path) -> None:
         self.folder, self.seed, self.answers, self.home = folder, seed, answers, home
         self.sheet = Sheet(self.number)
@@ -99,19 +97,19 @@ class Lab:
     def verdict(self, key: str) -> Verdict:
         """The verdict on an answer."""
         if not (answer := self.answers.get(key, "")):
-            return Verdict(key, None, "no answer yet")
+            return None, "no answer yet"
         try:
             if (value := self.values.get(key)) is None:
-                return Verdict(key, True, getattr(self, key)(answer))
+                return True, getattr(self, key)(answer)
             measured = value(self)
             unit = "us" if key.endswith("_us") else "x" if isinstance(measured, float) else ""
-            return Verdict(key, True, compare(answer, measured, unit, self.sheet.questions[key][1]))
+            return True, compare(answer, measured, unit, self.sheet.questions[key][1])
         except Error as error:
-            return Verdict(key, False, str(error))
+            return False, str(error)
 
     def earlier(self, key: str) -> str:
         """The answer to an earlier question. Raises WrongError unless it is right."""
-        require(self.verdict(key).right is True, f"this depends on the answer to {key}")
+        require(self.verdict(key)[0] is True, f"this depends on the answer to {key}")
         return self.answers[key]
 
     def experiment(self, **keys: Any) -> tailrace.Experiment:
@@ -140,12 +138,6 @@ class Lab:
             if (what, frame) == ("arrived", "data") and node.startswith("spine") and link not in used[flow]:
                 used[flow].append(link)
         return used
-
-
-def lab(made: L) -> L:
-    """Registers a lab."""
-    LABS[made.number] = made
-    return made
 
 
 def load_labs() -> dict[int, type[Lab]]:
@@ -187,7 +179,7 @@ def start(made: type[Lab], folder: Path, name: str) -> int:
     return chosen
 
 
-def check(made: type[Lab], path: Path) -> list[Verdict]:
+def check(made: type[Lab], path: Path) -> dict[str, Verdict]:
     """The verdicts on the answers in a file, measured with its seed.
 
     Raises:
@@ -199,7 +191,7 @@ def check(made: type[Lab], path: Path) -> list[Verdict]:
     with _scratch(made, seed, answers, path.absolute().parent) as student:
         if problem := student.problem():
             raise FileError(path, "seed", f"{problem}; expected the seed that --start wrote")
-        return [student.verdict(key) for key in questions]
+        return {key: student.verdict(key) for key in questions}
 
 
 @contextmanager

@@ -6,10 +6,8 @@ from __future__ import annotations
 from typing import ClassVar
 
 import tailrace
-from tailrace.experiments.plan.plan import plan
-from tailrace.labs.answers import flow_ids, require
-from tailrace.labs.lab import Lab, Values, lab, reordered
-from tailrace.schemes.flowcut.declaration import ResolvedFlowcut
+from tailrace.labs.answers import require
+from tailrace.labs.lab import Lab, Values, reordered
 from tailrace.sim.link_faults import LinkSlow
 from tailrace.spec.units import format_time, parse_time_ns
 from tailrace.tables.arrow import rows_of
@@ -28,12 +26,10 @@ class Threshold(Lab):
     option: ClassVar[str]
 
     def problem(self) -> str:
-        """Whether the order is lost in the first run, and kept with a long time."""
         shown = reordered(self.run()) and not reordered(self.with_time(_LONG))
         return "" if shown else "this seed shows no threshold"
 
     def with_time(self, text: str) -> tailrace.Result:
-        """The run with another time."""
         return self.run(scheme=f"{self.option}={format_time(parse_time_ns(text))}")
 
     def reorders(self, answer: str) -> str:
@@ -50,19 +46,8 @@ class Threshold(Lab):
         require(near, f"the order is kept, but {answer} is more than {_APART} times the shorter time")
         return f"with {answer} no packet is out of order, so the threshold is between the two"
 
-    def flow(self, answer: str) -> str:
-        """A flow that has packets out of order with the shorter time."""
-        rows = {row.id: row for row in self.with_time(self.earlier("reorders")).rows}
-        (flow,) = flow_ids(answer, 1, rows)
-        count = rows[flow].out_of_order
-        require(count > 0, f"flow {flow} arrives in order; look at the column `out of order`")
-        return f"{count} packets of flow {flow} are out of order"
 
-
-@lab
 class FlowletGap(Threshold):
-    """LetFlow beside a slow uplink."""
-
     number = 2
     option = "letflow:gap"
     values: ClassVar[Values] = {
@@ -85,26 +70,16 @@ class FlowletGap(Threshold):
         return max(row.fct_ns or 0 for row in result.rows)
 
 
-@lab
 class EntryAge(Threshold):
-    """Flowcut forgets a flow that has packets in flight."""
-
     number = 5
     option = "flowcut:age"
     values: ClassVar[Values] = {
         "rtt_us": lambda self: self.rtt_us(),
         "ratio": lambda self: parse_time_ns(self.earlier("orders")) / 1e3 / self.rtt_us(),
         "late": lambda self: reordered(self.with_time(self.earlier("reorders"))),
-        "default_us": lambda self: self.default_us(),
     }
 
     def rtt_us(self) -> float:
         """The round-trip time of a full frame in the idle network."""
         frame_bytes = full_frame_bytes(self.experiment().mtu_bytes)
         return base_rtt_ns(self.job.topology, frame_bytes) / 1e3
-
-    def default_us(self) -> float:
-        """The age that Flowcut computes from the network."""
-        scheme = plan(self.experiment(scheme="flowcut"), "virtual").job.scheme
-        assert isinstance(scheme, ResolvedFlowcut)
-        return scheme.age_ns / 1e3

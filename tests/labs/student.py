@@ -163,7 +163,6 @@ def bracket(student: Student, option: str, low_us: int, high_us: int) -> tuple[i
 def flowlets(student: Student) -> dict[str, object]:
     first = student.flows()
     reorders, orders = bracket(student, "letflow:gap", 20, 4000)
-    short = student.flows(f"--scheme letflow:gap={reorders}us", "gap")
     long = student.flows(f"--scheme letflow:gap={orders}us", "gap")
     size = re.findall(r"data packet \d+, (\d+) bytes", student.command("python look.py run 1")[1])[-1]
     return {
@@ -171,7 +170,6 @@ def flowlets(student: Student) -> dict[str, object]:
         "late": late(first),
         "reorders": f"{reorders}us",
         "orders": f"{orders / 1000}ms",
-        "flow": next(flow.id for flow in short.values() if flow.late),
         "price": max(flow.fct_us for flow in long.values()) / max(flow.fct_us for flow in first.values()),
     }
 
@@ -182,20 +180,21 @@ def drain(student: Student) -> dict[str, object]:
     at_us, flow = min((time, flow) for flow in events for time, what, _ in events[flow] if what == "drain")
     end_us = next(time for time, what, _ in events[flow] if what == "resume" and time > at_us)
     spines = [(time, node) for time, what, node in events[flow] if node.startswith("spine")]
+    before = [node for time, node in spines if time < end_us][-1]
     return {
         "flow": flow,
         "at_us": f"{at_us} us",
         "lasts_us": f"{(end_us - at_us) / 1000} ms",
-        "before": [node for time, node in spines if time < end_us][-1],
+        "before": before,
         "after": next(node for time, node in spines if time > end_us),
-        "longest": longest_queue(student),
+        "longest": longest_queue(student, flows[flow], before),
         "drains": sum(each.drains for each in flows.values()),
         "order": late(flows),
     }
 
 
-def longest_queue(student: Student) -> str:
-    """What `tailrace queues` shows first while the run waits for Enter."""
+def longest_queue(student: Student, flow: Flow, spine: str) -> str:
+    """What `tailrace queues` shows first of the ports on a path, while the run waits for Enter."""
     import json
     import subprocess
 
@@ -214,8 +213,10 @@ def longest_queue(student: Student) -> str:
             assert text, "the run did not stop"
         shown = student.command("tailrace queues --sort-by=-egress_queue_bytes --json")[1]
         run.communicate("\n")
-    row = json.loads(shown)[0]
-    return f"{row['switch']}-{row['port']['peer']}"
+    other = {"leaf1": "leaf2", "leaf2": "leaf1"}[flow.leaf]
+    path = (f"{flow.leaf}-{spine}", f"{spine}-{other}", f"{other}-{flow.dst}")
+    ports = (f"{row['switch']}-{row['port']['peer']}" for row in json.loads(shown))
+    return next(port for port in ports if port in path)
 
 
 def slow_link(student: Student) -> dict[str, object]:
@@ -246,14 +247,16 @@ def slow_link(student: Student) -> dict[str, object]:
         case: float(table[case, "ecmp"][fct].split()[0].replace(",", "")) for case in ("clean", "link-slow")
     }
     schemes = ("ecmp", "letflow", "flowcut")
+    worst = max(flows.values(), key=lambda flow: flow.slowdown)
     return {
         "ordered": ", ".join(
             name for name in schemes if all(table[case, name][order].split()[0] == "0" for case in mean)
         ),
         "cost": mean["link-slow"] / mean["clean"],
-        "crossing": next(flow.id for flow in flows.values() if "spine1" in flow.spines),
-        "ratio": numbers[0],
-        "interval": f"{numbers[1]}..{numbers[2]}",
+        "worst": worst.id,
+        "spine": worst.spines[0],
+        "low": numbers[1],
+        "high": f"{numbers[2]} x",
         "differs": "No" if low <= 1 <= high else "Yes",
     }
 
@@ -261,10 +264,6 @@ def slow_link(student: Student) -> dict[str, object]:
 def age(student: Student) -> dict[str, object]:
     reorders, orders = bracket(student, "flowcut:age", 20, 4000)
     flows = student.flows(f"--scheme flowcut:age={reorders}us", "age")
-    topology = '"leaf-spine:leaves=2,spines=4,hosts=4,rate=10Gbps,delay=1us"'
-    _, shown = student.command(
-        f"tailrace schemes flowcut --topology {topology} --fault link-slow:link=leaf1-spine1,factor=0.1"
-    )
     rtt_us = 4 * (1082 * 8 / 10_000 + 1) + 4 * (66 * 8 / 10_000 + 1)
     return {
         "rtt_us": rtt_us,
@@ -272,8 +271,6 @@ def age(student: Student) -> dict[str, object]:
         "orders": f"{orders}us",
         "ratio": orders / rtt_us,
         "late": late(flows),
-        "flow": next(flow.id for flow in flows.values() if flow.late),
-        "default_us": re.findall(r"^ +age +time +(\S+)", shown, re.MULTILINE)[0],
     }
 
 

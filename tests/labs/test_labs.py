@@ -24,7 +24,7 @@ WRONG = {
         "sport": "0",
         "gain": "0.01",
     },
-    2: {"frame_us": "0.87", "late": "0", "reorders": "5ms", "orders": "5us", "flow": "99", "price": "-1"},
+    2: {"frame_us": "0.87", "late": "0", "reorders": "5ms", "orders": "5us", "price": "-1"},
     3: {
         "flow": "9",
         "at_us": "1",
@@ -38,9 +38,10 @@ WRONG = {
     4: {
         "ordered": "letflow",
         "cost": "0.5",
-        "crossing": "9",
-        "ratio": "7",
-        "interval": "0.1",
+        "worst": "9",
+        "spine": "spine9",
+        "low": "7",
+        "high": "-1",
         "differs": "maybe",
     },
     5: {
@@ -49,8 +50,6 @@ WRONG = {
         "orders": "5us",
         "ratio": "0.1",
         "late": "0",
-        "flow": "nine",
-        "default_us": "20us",
     },
     6: {
         "scheme": "ecmp",
