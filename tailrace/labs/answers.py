@@ -69,15 +69,6 @@ def words(text: str) -> list[str]:
     return text.replace(",", " ").replace("..", " ").split()
 
 
-def flow_ids(text: str, count: int, known: Collection[int]) -> list[int]:
-    """The ids of `count` different flows of a run. Raises WrongError."""
-    ids = [int(word) for word in words(text) if re.fullmatch(r"[0-9]{1,9}", word)]
-    numbers = "the id of a flow" if count == 1 else f"{count} different ids of flows"
-    require(len(words(text)) == len(set(ids)) == count, f"expected {numbers}, such as {'3 8'[-count:]}")
-    require(set(ids) <= {*known}, f"this run has the flows {', '.join(map(str, known))}")
-    return ids
-
-
 def compare(answer: str, value: Value, unit: str, hint: str) -> str:
     """Compares an answer with what was measured, words and counts exactly, and returns what was measured.
 

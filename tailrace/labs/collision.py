@@ -4,10 +4,11 @@
 from __future__ import annotations
 
 import csv
+import re
 from typing import Any, ClassVar
 
 import tailrace
-from tailrace.labs.answers import flow_ids, require
+from tailrace.labs.answers import require, words
 from tailrace.labs.lab import EXPERIMENT, Lab, Values
 from tailrace.spec.schema import read_toml
 
@@ -42,7 +43,7 @@ class Collision(Lab):
     @property
     def first(self) -> int:
         """The first flow of the pair."""
-        return flow_ids(self.earlier("pair"), 2, self.link_of(self.run()))[0]
+        return int(words(self.earlier("pair"))[0])
 
     def link_of(self, result: tailrace.Result) -> dict[int, str]:
         return {flow: links[0] for flow, links in self.uplinks(result).items()}
@@ -62,7 +63,10 @@ class Collision(Lab):
     def pair(self, answer: str) -> str:
         """Any two flows that share an uplink."""
         links = self.link_of(self.run())
-        first, second = flow_ids(answer, 2, links)
+        ids = [int(word) for word in words(answer) if re.fullmatch("[0-9]{1,9}", word)]
+        right = len(words(answer)) == len(ids) == len({*ids} & {*links}) == 2
+        require(right, f"expected two of the ids {', '.join(map(str, links))}")
+        first, second = ids
         paths = f"flow {first} takes {links[first]}, flow {second} takes {links[second]}"
         require(links[first] == links[second], f"{paths}; both the leaf and the spine must be the same")
         return paths

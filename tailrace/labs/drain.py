@@ -21,13 +21,14 @@ class FirstDrain(Lab):
         "lasts_us": lambda self: (self.first[2] - self.first[1]) / 1e3,
         "before": lambda self: self.spines[0],
         "after": lambda self: self.spines[1],
-        "longest": lambda self: self.longest(),
+        "longest": lambda self: max(self.queues, key=self.queues.__getitem__),
         "drains": lambda self: sum(row.drains for row in self.run().rows),
         "order": lambda self: reordered(self.run()),
     }
 
     def problem(self) -> str:
-        return "the first drain changes no path" if len({*self.spines}) < 2 else ""
+        shown = len({*self.spines}) == 2 and [*self.queues.values()].count(max(self.queues.values())) == 1
+        return "" if shown else "the first drain changes no path, or waits for no queue"
 
     @cached_property
     def first(self) -> tuple[Any, ...]:
@@ -47,8 +48,9 @@ class FirstDrain(Lab):
         before = [spine for spine, time_ns in hops if time_ns < end_ns]
         return before[-1:] + [spine for spine, time_ns in hops if time_ns > end_ns][:1]
 
-    def longest(self) -> str:
-        """The port with the longest queue on the flow's path, in a run that stops at the first drain."""
+    @cached_property
+    def queues(self) -> dict[str, int]:
+        """The bytes queued at each port of the flow's path when a run stops at the first drain."""
         row, topology = self.run().rows[self.first[0] - 1], self.job.topology
         source, target = (topology.host(name).switch for name in (row.src, row.dst))
         hops = [(source, self.spines[0]), (self.spines[0], target), (target, row.dst)]
@@ -61,4 +63,4 @@ class FirstDrain(Lab):
                 queues[f"{name}-{neighbour}"] = sum(size_bytes for _, size_bytes in depths)
 
         tailrace.run(self.experiment(), stop_at=("drain",), at_stop=measure)
-        return max(queues, key=queues.__getitem__)
+        return queues

@@ -106,6 +106,7 @@ OPTIONS = {
     "resources": {"--over", "--plugin", *VIEW},
     "convert": {"--format", "--topology", "--seed", "--plugin"},
     "dissector": set(),
+    "lab": {"--start", "--seed", "--check"},
     "coverage": {"--unused", "--lcov", *VIEW},
 }
 """The options of each command, but for those of help."""

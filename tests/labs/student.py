@@ -125,10 +125,10 @@ def uplinks(flows: dict[int, Flow]) -> list[str]:
 def collision(student: Student) -> dict[str, object]:
     flows = student.flows()
     first, second = next(
-        (one, other)
-        for one in flows.values()
+        (flow, other)
+        for flow in flows.values()
         for other in flows.values()
-        if one.id < other.id and uplinks({1: one}) == uplinks({1: other})
+        if flow.id < other.id and uplinks({1: flow}) == uplinks({1: other})
     )
     path = student.folder / "flows.csv"
     rows = list(csv.reader(path.read_text("utf-8").splitlines()))

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from tailrace.cli.main import main
-from tailrace.labs.answers import WrongError, compare, flow_ids
+from tailrace.labs.answers import WrongError, compare
 from tailrace.labs.lab import load_labs
 from tests.labs.student import Student
 
@@ -172,8 +172,8 @@ def test_tolerances(answer: str, value: float | str, unit: str, right: bool) -> 
     assert str(value) not in str(error.value)
 
 
-@pytest.mark.parametrize("text", ["", "1", "1 1", "1 2 3", "1 9", "1 x", "-1 2", "² 1"])
-def test_ids_of_flows(text: str) -> None:
-    with pytest.raises(WrongError):
-        flow_ids(text, 2, [1, 2, 3])
-    assert flow_ids("3,1", 2, [1, 2, 3]) == [3, 1]
+@pytest.mark.parametrize("answer", ["1", "1 1", "1 2 3", "1 9", "1 x", "-1 2", "² 1", "1 0"])
+def test_pairs_are_two_flows(tmp_path: Path, answer: str) -> None:
+    student = load_labs()[1](tmp_path, 1, {"pair": answer}, tmp_path)
+    student.write()
+    assert student.verdict("pair") == (False, "expected two of the ids 1, 2, 3, 4, 5, 6, 7, 8")

@@ -64,7 +64,7 @@ WRONG = {
 LABS = [1, *(pytest.param(number, marks=long) for number in (2, 4, 5)), 3, 6]
 
 
-@pytest.mark.parametrize("name", ["Ada", *more("Grace", "Edsger", "1")])
+@pytest.mark.parametrize("name", ["Ada", *more("Grace")])
 @pytest.mark.parametrize("number", LABS)
 def test_answers(tmp_path: Path, number: int, name: str) -> None:
     """Right answers pass; then each wrong answer fails, with a reason that does not say the solution."""
@@ -136,13 +136,11 @@ def commands(number: int) -> list[str]:
 @pytest.mark.parametrize("number", LABS)
 def test_commands(tmp_path: Path, number: int) -> None:
     student = Student(number, tmp_path)
-    seed = next(
-        iter(re.findall(r'^seed += "?(\d+)', (student.folder / "lab.toml").read_text("utf-8"), re.MULTILINE))
-    )
+    (seed,) = re.findall(r'^seed += "?(\d+)', (student.folder / "lab.toml").read_text("utf-8"), re.MULTILINE)
     if number == 6:
         SOLVED[6](student)
     lines = [line for line in commands(number) if "compile_p4" not in line]
-    assert len(lines) > 3 or number == 6
+    assert len(lines) > 2
     for line in lines:
         line = line.replace("FLOW", "1").replace("--psn N", "--psn 10").replace("seed=120", f"seed={seed}")
         status, out = student.command(line)

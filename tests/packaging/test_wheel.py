@@ -32,6 +32,7 @@ TAKEN = (
     "controller",
     "mininet",
     "p4src",
+    "docs/labs",
     "pyproject.toml",
     "setup.py",
     "scripts",
@@ -39,7 +40,7 @@ TAKEN = (
     "README.md",
     "LICENSE",
 )
-LINKS = ("controller", "mininet", "p4src")
+LINKS = ("controller", "mininet", "p4src", "labs/sheets")
 NOBODY = 65534
 TIMEOUT_S = 600.0
 VERSION = "tailrace/version.txt"
