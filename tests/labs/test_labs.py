@@ -147,6 +147,18 @@ def test_commands(tmp_path: Path, number: int) -> None:
         assert (status, bool(out)) == (0, True), line
 
 
+def test_look_without_a_run(tmp_path: Path) -> None:
+    """One line, no traceback."""
+    student = Student(1, tmp_path)
+    for line, expected in (
+        ("python look.py", "usage: "),
+        ("python look.py nowhere", "look.py: nowhere/summary.json: "),
+    ):
+        with pytest.raises(SystemExit) as error:
+            student.command(line)
+        assert str(error.value).startswith(expected)
+
+
 @pytest.mark.skipif(shutil.which("p4c-bm2-ss") is None, reason="needs p4c")
 @long
 def test_the_p4_program_compiles(tmp_path: Path) -> None:
