@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tailrace.hosts.options.nic import DctcpConfig, NicConfig, SteeringConfig
+from tailrace.hosts.options.nic import NicConfig, SteeringConfig
 from tailrace.hosts.steering.scout import Scout
 from tailrace.hosts.steering.spray import Spray
 from tailrace.hosts.transport import make_receiver
@@ -23,7 +23,7 @@ PORT = 4000
 def config(window: int = 4, **changes: Any) -> NicConfig:
     return NicConfig(
         transport="dctcp", mtu_bytes=1000, window_bytes=1000 * window, rto_ns=RTO_NS,
-        **{"dctcp": DctcpConfig(rtt_ns=10**9), **changes},
+        **{"path_rtt_ns": 10**9, **changes},
     )  # fmt: skip
 
 
@@ -162,7 +162,7 @@ def test_the_timeout_doubles_while_nothing_is_heard():
 @pytest.mark.parametrize(("is_loss", "window"), [(True, 3), (False, 4)])
 def test_a_timeout_narrows_the_window_where_it_is_a_loss(is_loss, window):
     """A trimmed packet does in any case."""
-    dctcp = sender(dctcp=DctcpConfig(rtt_ns=10**9), timeout="loss" if is_loss else "path")
+    dctcp = sender(timeout="loss" if is_loss else "path")
     dctcp.on_sent(0, 0)
     dctcp.on_time(RTO_NS)
     assert (1, window) == (dctcp.timeouts, dctcp.window.packets)

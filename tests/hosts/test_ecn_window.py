@@ -8,7 +8,8 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tailrace.hosts.options.nic import DctcpConfig, NicConfig
+from tailrace.hosts.options.dctcp import DctcpConfig
+from tailrace.hosts.options.nic import NicConfig
 from tailrace.hosts.transport.ecn_window import EcnWindow
 
 MTU = 1000
@@ -17,8 +18,10 @@ RTT_NS = 1000
 
 def window(packets: int = 20, *, mtu_bytes: int = MTU, rtt_ns: int = RTT_NS, **changes: Any) -> EcnWindow:
     """Intervals of QuickAdapt last one RTT."""
-    dctcp = DctcpConfig(rtt_ns=rtt_ns, **{"adapt_rtts": 1.0, "adapt_scale": 0.5, **changes})
-    return EcnWindow(NicConfig(mtu_bytes=mtu_bytes, window_bytes=packets * mtu_bytes, dctcp=dctcp))
+    dctcp = DctcpConfig(**{"adapt_rtts": 1.0, "adapt_scale": 0.5, **changes})
+    return EcnWindow(
+        NicConfig(mtu_bytes=mtu_bytes, window_bytes=packets * mtu_bytes, path_rtt_ns=rtt_ns, dctcp=dctcp)
+    )
 
 
 def mark(ecn_window: EcnWindow, count: int) -> None:
@@ -35,7 +38,7 @@ def test_it_begins_at_its_maximum():
     """At least one packet, in whole packets."""
     assert (20_000, 20) == (window().cwnd_bytes, window().packets)
     assert (1000, 1) == (window(1).cwnd_bytes, window(1).packets)
-    tiny = EcnWindow(NicConfig(mtu_bytes=1500, window_bytes=10, dctcp=DctcpConfig(rtt_ns=1)))
+    tiny = EcnWindow(NicConfig(mtu_bytes=1500, window_bytes=10, path_rtt_ns=1))
     assert (1500, 1) == (tiny.cwnd_bytes, tiny.packets)
 
 

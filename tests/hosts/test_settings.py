@@ -9,9 +9,9 @@ import pytest
 
 from tailrace.hosts.errors import ConfigError
 from tailrace.hosts.options.dcqcn import DcqcnConfig, HermesNicConfig
+from tailrace.hosts.options.dctcp import DctcpConfig
 from tailrace.hosts.options.hf2t import Hf2tConfig
 from tailrace.hosts.options.nic import (
-    DctcpConfig,
     FlowcutNicConfig,
     MpRdmaNicConfig,
     NicConfig,
@@ -27,7 +27,7 @@ OUT_OF_BOUNDS: dict[type, list[tuple[str, Any]]] = {
     ],
     DcqcnConfig: [("cnp_ns", 0), ("counter_bytes", -1), ("recovery_steps", -1), ("gain", 0.0)],
     DctcpConfig: [
-        *(("rtt_ns", -1), ("adapt_rtts", 0.0), ("adapt_scale", 0.0), ("adapt_scale", 1.1)),
+        *(("cut_packets", -0.1), ("adapt_rtts", 0.0), ("adapt_scale", -0.1), ("adapt_scale", 1.1)),
         ("increase_packets", -1.0),
     ],
     FlowcutNicConfig: [("alpha", 0.0), ("rtt_threshold", 0.5), ("age_ns", 0), ("resume_bytes", -1)],

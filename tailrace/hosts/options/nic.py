@@ -9,6 +9,7 @@ from typing import Annotated, Any
 from tailrace.codec.calls import PSN_MASK
 from tailrace.hosts.errors import ConfigError, check_keys, check_setting
 from tailrace.hosts.options.dcqcn import DcqcnConfig, HermesNicConfig
+from tailrace.hosts.options.dctcp import DctcpConfig
 from tailrace.hosts.options.hf2t import Hf2tConfig
 from tailrace.hosts.options.ranges import ABOVE_0, FROM_0, SHARE, WEIGHT, RangeChecked
 from tailrace.hosts.options.tcp import TcpConfig
@@ -22,7 +23,10 @@ DCQCN = Dcqcn.name
 HERMES = "hermes"
 FLOWBENDER = "flowbender"
 ANY = ""
-ALGORITHMS = dict.fromkeys(("scout", "spray", "ops", "ecmp", "flicr"), STEERABLE) | {
+REPS = ("reps", "reps-fifo")
+PLB = "plb"
+UET = ("uet-oblivious", "uet-bitmap", "uet-mixed")
+ALGORITHMS = dict.fromkeys(("scout", "spray", "ops", "ecmp", "flicr", *REPS, *UET, PLB), STEERABLE) | {
     HERMES: DCQCN,
     FLOWBENDER: ANY,
 }
@@ -89,23 +93,6 @@ class MpRdmaNicConfig(RangeChecked):
 
 
 @dataclass(frozen=True, slots=True)
-class DctcpConfig(RangeChecked):
-    """The transport dctcp: an ECN-controlled window, which QuickAdapt lowers after losses, and FastIncrease
-    raises while there are no marks (Spritz §IV-C, hosts.transport.ecn_window).
-
-    rtt_ns: RTT of the longest path without queueing; 0: the smallest RTT that the flow measures.
-    adapt_rtts: duration of an interval of QuickAdapt, in units of rtt_ns.
-    adapt_scale: after an interval with losses the window becomes this times the bytes that arrived during it.
-    increase_packets: packets that FastIncrease adds for each acknowledgment; 0: no FastIncrease.
-    """
-
-    rtt_ns: Annotated[int, FROM_0] = 0
-    adapt_rtts: Annotated[float, ABOVE_0] = 1.5
-    adapt_scale: Annotated[float, WEIGHT] = 0.8
-    increase_packets: Annotated[float, FROM_0] = 0.5
-
-
-@dataclass(frozen=True, slots=True)
 class SteeringConfig:
     """Steering: how the NIC chooses the paths of its flows' packets (Spritz §IV).
 
@@ -114,7 +101,8 @@ class SteeringConfig:
 
     algorithm: "scout" and "spray" (Spritz, Algorithms 1-3), "ops" (every packet on a path drawn by
         weight), "ecmp" (every flow on one path, by the hash of its 5-tuple), "flicr" and "flowbender"
-        (every flow on one path, until that path is congested), "hermes" (see HermesNicConfig), or the name of
+        (every flow on one path, until that path is congested), "hermes" (see HermesNicConfig), those of
+        REPS, UET and PLB (steering.reps, uet, plb), or the name of
         a plug-in's algorithm. ALGORITHMS contains the transport that each algorithm needs.
     explore_threshold: packets after which scout and spray draw a path at random even if they have a good
         path, 0 or more.
@@ -132,7 +120,7 @@ class SteeringConfig:
         sends nothing for that long, flicr draws another path in any case.
     marked_share: an epoch with a larger share of marked packets than this is congested, 0..1.
     epochs: number of consecutive congested epochs after which flowbender leaves a path, 1 or more.
-    parameters: settings of a plug-in's algorithm.
+    parameters: settings of REPS and PLB, or of a plug-in's algorithm.
     """
 
     algorithm: str = "scout"
@@ -164,6 +152,8 @@ class NicConfig:
     transport: name of a transport of hosts.options.transports, or of a plug-in's transport.
     window_bytes: payload that may be unacknowledged, at least one packet. Not used by mp-rdma; with dctcp
         the initial and maximum window; with tcp the receive window. 0 (dcqcn and tcp only): no window.
+    path_rtt_ns: RTT of the longest path without queueing, for the window of dctcp; 0: the smallest RTT that a
+        flow measures.
     rto_ns: retransmission timeout; if receivers delay ACKs (ack_every above 1), ack_delay_ns is added. With
         tcp it is the minimum RTO, and the RTO is computed from RTT samples.
     rto_backoff: maximum number of times that the timeout doubles without progress.
@@ -217,6 +207,7 @@ class NicConfig:
     flowcut_nic: FlowcutNicConfig | None = None
     mp_rdma: MpRdmaNicConfig = field(default_factory=MpRdmaNicConfig)
     dctcp: DctcpConfig = field(default_factory=DctcpConfig)
+    path_rtt_ns: Annotated[int, FROM_0] = 0
     steering: SteeringConfig | None = None
     dcqcn: DcqcnConfig = field(default_factory=DcqcnConfig)
     hermes: HermesNicConfig = field(default_factory=HermesNicConfig)

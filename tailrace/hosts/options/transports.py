@@ -8,6 +8,7 @@ from typing import Annotated, Any, ClassVar
 from msgspec import field, structs
 
 from tailrace.hosts.options.dcqcn import DcqcnConfig
+from tailrace.hosts.options.dctcp import DctcpConfig
 from tailrace.hosts.options.tcp import TcpConfig
 from tailrace.hosts.options.transport import TRANSPORTS, Transport, transport
 from tailrace.spec import keys
@@ -156,6 +157,7 @@ class Dctcp(CoalescingTransport, frozen=True, kw_only=True):
             section="Spritz §V-A",
         ),
     ] = None
+    dctcp: DctcpConfig = field(default_factory=DctcpConfig)
 
 
 @transport

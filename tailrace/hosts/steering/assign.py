@@ -22,9 +22,12 @@ from tailrace.hosts.steering.flowbender import FlowBender
 from tailrace.hosts.steering.hermes import Hermes
 from tailrace.hosts.steering.hermes_paths import HermesHost, HermesPaths
 from tailrace.hosts.steering.oblivious import FlowEcmp, Ops
+from tailrace.hosts.steering.plb import Plb
+from tailrace.hosts.steering.reps import RecycledFifo, Reps
 from tailrace.hosts.steering.scout import Scout
 from tailrace.hosts.steering.spray import Spray
 from tailrace.hosts.steering.spritz import Spritz
+from tailrace.hosts.steering.uet import UetBitmap, UetMixed, UetOblivious
 
 Make = Callable[[SteeringConfig, PathList, int, random.Random], Steering]
 
@@ -34,6 +37,12 @@ MAKERS: dict[str, Make] = {
     "ops": Ops,
     "ecmp": FlowEcmp,
     "flicr": Flicr,
+    "plb": Plb,
+    "reps": Reps,
+    "reps-fifo": RecycledFifo,
+    "uet-oblivious": UetOblivious,
+    "uet-bitmap": UetBitmap,
+    "uet-mixed": UetMixed,
     FLOWBENDER: FlowBender,
 }
 """By algorithm, the class of the steering of one flow, except for hermes; hosts.extend adds the classes of

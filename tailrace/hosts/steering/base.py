@@ -29,10 +29,11 @@ class Steering(ABC):
     reused: packets that took a path that had proved good, or the flow's current path. Experiments report
         explored, reused and blocked (FlowRecord).
     blocked: number of times a path was blocked after a timeout.
+    rtt_ns: RTT of the packet whose arrival is reported, with the transport dctcp; 0: unknown.
     vlans: by EV, the VLAN ID of packets with this EV; empty: packets have no VLAN tag.
     """
 
-    __slots__ = ("blocked", "explored", "reused", "vlans")
+    __slots__ = ("blocked", "explored", "reused", "rtt_ns", "vlans")
 
     def __init__(self, paths: PathList) -> None:
         """Args: paths: paths of the flow."""
@@ -40,6 +41,7 @@ class Steering(ABC):
         self.explored = 0
         self.reused = 0
         self.blocked = 0
+        self.rtt_ns = 0
 
     @abstractmethod
     def next_ev(self, now_ns: int) -> int:

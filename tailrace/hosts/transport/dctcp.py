@@ -96,13 +96,16 @@ class DctcpSender(Sender):
             return
         flight = self._flight
         unacked = len(flight) + len(self._lost)
+        rtt_ns = 0
         if arrived in flight:
-            self.window.learn(now_ns - (flight[arrived] >> PORT_BITS))
+            rtt_ns = now_ns - (flight[arrived] >> PORT_BITS)
+            self.window.learn(rtt_ns)
             del flight[arrived]
         elif self._lost and arrived in self._lost:
             del self._lost[arrived]
         self._on_cumulative(now_ns, expected)
         if self.steering is not None:
+            self.steering.rtt_ns = rtt_ns
             self.steering.on_feedback(now_ns, ACK_ECN if marked else UNMARKED, sport)
         # if each packet has an ACK, each ACK counts, even if an earlier ACK has covered its packet
         newly_acked = unacked - len(flight) - len(self._lost) if self._ack_every > 1 else 1

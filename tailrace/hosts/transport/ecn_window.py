@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The window of the transport dctcp: DCTCP as in MP-RDMA, with QuickAdapt and FastIncrease (Spritz §IV-C).
 
-* An ACK without a mark adds mtu²/cwnd bytes, an ACK with a mark subtracts mtu/2 (MP-RDMA §3).
+* An ACK without a mark adds mtu²/cwnd bytes, an ACK with a mark subtracts mtu/2 (MP-RDMA §3), or another
+  share of a packet (REPS's simulator: a quarter).
 * FastIncrease (of the transport SMaRTT, arXiv 2404.01630): after a whole window was acknowledged without a
   mark or a loss, each further ACK adds `increase_packets` packets, until the next mark or loss.
 * QuickAdapt (SMaRTT, too): a lost packet subtracts its bytes. Time is divided into intervals of `adapt_rtts`
@@ -42,6 +43,7 @@ class EcnWindow:
         "_adapt_scale",
         "_arrived_bytes",
         "_clear_bytes",
+        "_cut_bytes",
         "_fast",
         "_ignore_bytes",
         "_increase_bytes",
@@ -56,15 +58,16 @@ class EcnWindow:
     )
 
     def __init__(self, config: NicConfig) -> None:
-        """Args: config: only window_bytes, mtu_bytes and dctcp are used."""
+        """Args: config: only window_bytes, mtu_bytes, path_rtt_ns and dctcp are used."""
         dctcp = config.dctcp
         self._mtu_bytes: float = float(config.mtu_bytes)
         self._most_bytes: float = float(max(config.window_bytes, config.mtu_bytes))
         self._increase_bytes: float = dctcp.increase_packets * config.mtu_bytes
         self._adapt_rtts: float = dctcp.adapt_rtts
         self._adapt_scale: float = dctcp.adapt_scale
-        self._learns: bool = dctcp.rtt_ns == 0
-        self._interval_ns: int = NEVER if self._learns else max(1, int(dctcp.rtt_ns * dctcp.adapt_rtts))
+        self._cut_bytes: float = dctcp.cut_packets * config.mtu_bytes
+        self._learns: bool = config.path_rtt_ns == 0
+        self._interval_ns: int = NEVER if self._learns else max(1, int(config.path_rtt_ns * dctcp.adapt_rtts))
         self._interval_since_ns = NEVER  # no ACK or loss yet
         self._arrived_bytes = 0.0  # in this interval
         self._lossy = False  # whether packets were lost in this interval
@@ -92,7 +95,7 @@ class EcnWindow:
             self._ignore_bytes -= mtu_bytes
         elif marked:
             self._stop_increase()
-            self._set(self.cwnd_bytes - mtu_bytes / 2)
+            self._set(self.cwnd_bytes - self._cut_bytes)
         else:
             cwnd_bytes = self.cwnd_bytes
             self._clear_bytes += mtu_bytes
@@ -109,7 +112,7 @@ class EcnWindow:
         if self._ignore_bytes > 0:
             self._ignore_bytes -= self._mtu_bytes
             return
-        self._lossy = True
+        self._lossy = self._adapt_scale > 0
         self._set(self.cwnd_bytes - self._mtu_bytes)
         if now_ns - self._interval_since_ns >= self._interval_ns:
             self._end_interval(now_ns, in_flight)

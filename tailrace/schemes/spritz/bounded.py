@@ -23,7 +23,7 @@ from collections.abc import Collection, Iterator
 from typing import Annotated, Any, ClassVar
 
 from tailrace.codec.numbers import TTL
-from tailrace.hosts.options.nic import STEERABLE, DctcpConfig, NicConfig, SteeringConfig
+from tailrace.hosts.options.nic import STEERABLE, NicConfig, SteeringConfig
 from tailrace.hosts.options.transports import LOSS, PATH
 from tailrace.p4rt.entities import P4Entity
 from tailrace.p4rt.programs import P4Program
@@ -254,7 +254,7 @@ class ResolvedBounded(Resolved, frozen=True, kw_only=True):
             timeout=PATH if self.trim else LOSS,  # what a timeout indicates: a dead path, or a lost packet
             ack_delay_ns=rtt_ns,
             link_rate_bps=rate_bps,
-            dctcp=DctcpConfig(rtt_ns=rtt_ns),
+            path_rtt_ns=rtt_ns,
             steering=self._steering(rtt_ns) if self.steering else None,
         )
 

@@ -15,7 +15,7 @@ from msgspec import structs
 from tailrace.codec.layers.dscp import Dscp
 from tailrace.codec.nic import port
 from tailrace.hosts.flows.paths import PathList
-from tailrace.hosts.options.nic import ALGORITHMS, DctcpConfig, NicConfig, SteeringConfig
+from tailrace.hosts.options.nic import ALGORITHMS, NicConfig, SteeringConfig
 from tests.codec.frames import Ack, Data
 from tests.hosts.network import VirtualNetwork, flow, make_nic
 from tests.hosts.steering.fabric import Paths
@@ -34,7 +34,7 @@ def config(algorithm: str | None, window: int = 32, rto_ns: int = RTO_NS, **chan
         rto_backoff=2,
         virtual_payload=True,
         steering=SteeringConfig(algorithm=algorithm, **changes) if algorithm else None,
-        dctcp=DctcpConfig(rtt_ns=20_000),
+        path_rtt_ns=20_000,
     )
 
 
@@ -65,7 +65,7 @@ def test_every_flow_completes_with_exactly_its_bytes(
 ):
     """On any paths, and the records say what happened."""
     nic_config = dataclasses.replace(
-        config(algorithm, window), bitmap_packets=bitmap, first_psn=first_psn, dctcp=DctcpConfig(rtt_ns=rtt)
+        config(algorithm, window), bitmap_packets=bitmap, first_psn=first_psn, path_rtt_ns=rtt
     )
     paths = Paths(delays, {0: marks}, {1: trims, 0: trims / 2}, loss, seed=seed)
     network = paths.network(nic_config)
