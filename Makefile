@@ -102,10 +102,11 @@ check-p4: setup ## fail when compiled programs and their sources differ
 	@for dir in $(P4_DIRS); do $(BIN)/python scripts/compile_p4.py --check $$dir $$dir/build || exit; done
 	@for dir in $(P4_EXAMPLES); do $(BIN)/python scripts/compile_p4.py -I p4src --check $$dir $$dir/build || exit; done
 
-docs: setup ## what docs/ has from the code: tables of keys and metrics, docs/api.md, docs/tour.ipynb run anew
+docs: setup ## tables and pages of docs/ that come from the code; then the site -> build/site/index.html
 	@$(BIN)/python scripts/key_tables.py
 	@$(BIN)/python scripts/p4runtime_page.py
 	@$(BIN)/python scripts/make_docs.py
+	@$(BIN)/python scripts/make_site.py
 
 lint: setup ## ruff, mypy --strict, C warnings, shellcheck
 	@scripts/lint.sh

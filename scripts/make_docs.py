@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Writes docs/api.md from the docstrings of the package `tailrace`, docs/results.schema.json from the type of
-results.json, and runs docs/tour.ipynb again.
+"""Writes pages of docs/reference: api.md from the docstrings of the package `tailrace`, commands.md from the
+command line, results.schema.json from the type of results.json. Runs docs/learn/tour.ipynb again.
 
 make_docs.py            all of them
 make_docs.py --api      all but the notebook
@@ -9,11 +9,12 @@ make_docs.py --api      all but the notebook
 from __future__ import annotations
 
 import dataclasses
+import importlib
 import inspect
 import json
 import re
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -21,12 +22,16 @@ from typing import Any
 import msgspec
 
 import tailrace
+from tailrace.cli.app import COMMANDS
+from tailrace.cli.arguments import Command, CommandArgument, OptionGroup
 from tailrace.results.results import ResultsDocument
 from tailrace.results.rows import SCHEMA, FlowRow
 from tailrace.tables.arrow import INTEGER, NUMBER, TEXT
 
 DOCS = Path(__file__).resolve().parent.parent / "docs"
-API, TOUR, SCHEMA_FILE = DOCS / "api.md", DOCS / "tour.ipynb", DOCS / "results.schema.json"
+REFERENCE, TOUR = DOCS / "reference", DOCS / "learn" / "tour.ipynb"
+API, COMMANDS_PAGE = REFERENCE / "api.md", REFERENCE / "commands.md"
+SCHEMA_FILE = REFERENCE / "results.schema.json"
 CELL_TIMEOUT_S = 300
 
 BEGIN = "<!-- from the docstrings -->\n"
@@ -44,7 +49,7 @@ _WIDTH = 90
 
 
 def api_page() -> str:
-    """The text of docs/api.md."""
+    """The text of docs/reference/api.md."""
     parts = [
         API.read_text("utf-8").partition(BEGIN)[0] + BEGIN,
         "```\n" + inspect.cleandoc(tailrace.__doc__ or "").partition("\n\n")[2] + "\n```\n",
@@ -153,8 +158,58 @@ def _flows() -> str:
     return f"{_prose(FlowRow)}\n| column | type |\n|---|---|\n{rows}"
 
 
+COMMANDS_HEAD = """# Commands and options
+
+Every command of `tailrace`, with its arguments. `tailrace COMMAND --help` shows the same; `make docs` writes
+this page.
+
+**Exit status:** 0 done; 1 failed, or a difference was found; 2 bad input; 130 interrupted; 143 ended by
+SIGTERM; 129 by SIGHUP (a closed terminal). Each but 0 comes with one line that says why. An unexpected error
+is one line, too; `tailrace --debug …` (or `TAILRACE_DEBUG=1`) shows its traceback.
+
+**Completion:** `eval "$(tailrace --show-completion)"` in the start file of bash, zsh or fish completes
+commands, schemes, files and columns.
+"""
+
+
+def commands_page() -> str:
+    """The text of docs/reference/commands.md; options that several commands have stand once, at its end."""
+    parts = [COMMANDS_HEAD]
+    shared = dict[str, tuple[CommandArgument, ...]]()
+    for heading, entries in COMMANDS.items():
+        parts.append(f"## {heading}\n")
+        for name, (module, _) in entries.items():
+            command: Command = getattr(importlib.import_module(f"tailrace.cli.{module}"), name)
+            parts.append(f"### tailrace {name}\n\n{_code_blocks(command.help)}\n")
+            parts.append(_arguments(each for each in command.arguments if isinstance(each, CommandArgument)))
+            groups = [each for each in command.arguments if isinstance(each, OptionGroup)]
+            shared |= {group.title: group.options for group in groups}
+            links = (f"[{title}](#{title.lower().replace(' ', '-')})" for title, _ in groups)
+            parts += [f"Also: {', '.join(links)}.\n"] if groups else []
+    parts.append("## Options of several commands\n")
+    parts += (f"### {title}\n\n{_arguments(options)}" for title, options in shared.items())
+    return "\n".join(parts)
+
+
+def _code_blocks(text: str) -> str:
+    """Help as Markdown: paragraphs with indented lines are code."""
+    paragraphs = text.split("\n\n")
+    return "\n\n".join(f"```\n{each}\n```" if "\n " in f"\n{each}" else each for each in paragraphs)
+
+
+def _arguments(arguments: Iterable[CommandArgument]) -> str:
+    """A table of arguments with their defaults; empty if there are none."""
+    rows = ""
+    for names, settings, _ in arguments:
+        value = f" {settings['metavar']}" if names[0].startswith("-") and settings.get("metavar") else ""
+        written = ", ".join(names) if names[0].startswith("-") else settings.get("metavar", names[0])
+        text = (settings["help"] % settings).replace("|", "\\|")
+        rows += f"| `{(written + value).replace('|', chr(92) + '|')}` | {text} |\n"
+    return rows and f"| argument | meaning |\n|---|---|\n{rows}"
+
+
 def results_schema() -> str:
-    """The text of docs/results.schema.json: the JSON Schema of results.json."""
+    """The text of docs/reference/results.schema.json: the JSON Schema of results.json."""
     schema = {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         **msgspec.json.schema(ResultsDocument),
@@ -184,6 +239,7 @@ def run_tour(path: Path) -> dict[str, Any]:
 def main() -> int:
     """Write the files."""
     API.write_text(api_page(), "utf-8")
+    COMMANDS_PAGE.write_text(commands_page(), "utf-8")
     SCHEMA_FILE.write_text(results_schema(), "utf-8")
     if "--api" not in sys.argv[1:]:
         TOUR.write_text(json.dumps(run_tour(TOUR), indent=1, ensure_ascii=False) + "\n", "utf-8")

@@ -37,5 +37,5 @@ run native
 if command -v simple_switch_grpc >/dev/null; then
     run bmv2
 else
-    say "simple_switch_grpc is not on PATH: tests are not run on BMv2 (\`make vm\` makes a machine with it: docs/vm.md)"
+    say "simple_switch_grpc is not on PATH: tests are not run on BMv2 (\`make vm\` makes a machine with it: docs/programs/vm.md)"
 fi

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 import shlex
+import subprocess
 import sys
 import tempfile
 import threading
@@ -28,14 +29,18 @@ from tests import long
 from tests.controller.inspect.served import install_scheme, served
 from tests.controller.live import live
 from tests.forked import command
-from tests.test_readme import EXPERIMENTS, ROOT, SWITCH, block_after
+from tests.test_readme import DOCS, EXPERIMENTS, OF_USERS, ROOT, SWITCH, TUTORIALS, block_after
 from tests.test_scheme_pages import EXPLAINED
 
+COMMANDS = (
+    ROOT / "docs" / "reference" / "commands.md"
+)  # generated from the help, whose examples are shortened
 PAGES = (
-    *(ROOT / "README.md", ROOT / "CONTRIBUTING.md", *SWITCH),
-    *(page for folder in ("docs", "docs/schemes") for page in sorted((ROOT / folder).glob("*.md"))),
+    ROOT / "README.md",
+    ROOT / "CONTRIBUTING.md",
+    *(page for page in DOCS if page not in (*OF_USERS, *TUTORIALS, COMMANDS)),
+    *SWITCH,
 )
-OF_USERS = ROOT / "docs" / "programs.md"  # tests/user_programs executes its commands
 LOOK = ("flows", "tables", "groups", "counters", "registers", "queues", "paths", "diff")
 LIVE = ("ls", "link", "capture", "events", "write", "delete")
 """What needs the control of a running network, or changes its switches."""
@@ -68,7 +73,7 @@ def joined(block: str) -> list[str]:
 def commands(program: str) -> list[str]:
     """Every command line of a program in code blocks and in code within lines, without comments."""
     command_lines = dict[str, None]()
-    for page in (page for page in PAGES if page != OF_USERS):
+    for page in PAGES:
         text = page.read_text("utf-8")
         blocks = re.findall(r"^```\w*\n(.*?)^```", text, re.DOTALL | re.MULTILINE)
         lines = [line for block in blocks for line in joined(block)]
@@ -93,6 +98,8 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         (tmp_path / name).write_text(experiment, "utf-8")
     (tmp_path / "mine").symlink_to(ROOT / "examples" / "two_choices")
     (tmp_path / "examples").symlink_to(ROOT / "examples")
+    (tmp_path / "tests").symlink_to(ROOT / "tests")
+    write_files(ROOT / "docs" / "programs" / "tutorial.md", tmp_path)
     monkeypatch.chdir(tmp_path)
     return tmp_path
 
@@ -167,7 +174,7 @@ def test_a_scheme_runs_as_its_page_says(folder: Path, capsys: pytest.CaptureFixt
     "line", [line for line in ALL if "--plugin" in line and ("two-choices" in line or "examples/" in line)]
 )
 def test_plugins_run(folder: Path, line: str) -> None:
-    """In a process of its own, for what is loaded stays; those of docs/extend.md's NICs: tests/extend."""
+    """In a process of its own, for what is loaded stays; those of docs/extend's NICs: tests/extend."""
     done = command(shlex.split(line)[1:], folder)
     assert (done.returncode, bool(done.stdout)) == (0, True), done.stderr
 
@@ -251,8 +258,8 @@ def test_a_report_of_what_ran(folder: Path) -> None:
 
 
 def test_replays_of_what_ran(folder: Path) -> None:
-    """The commands of docs/view.md, in their order, and README's."""
-    page = (ROOT / "docs" / "view.md").read_text("utf-8")
+    """The commands of docs/compare/view.md, in their order, and README's."""
+    page = (ROOT / "docs" / "compare" / "view.md").read_text("utf-8")
     for line in joined(block_after(page, "```")):
         assert main(shlex.split(line)[1:]) == 0, line
     (folder / "out").symlink_to(folder / "flowcut")
@@ -261,9 +268,76 @@ def test_replays_of_what_ran(folder: Path) -> None:
     assert main(shlex.split(lines[0])[1:]) == 0
 
 
+FILE = re.compile(r"Write this as `([\w./-]+)`:\n\n```\w+\n(.*?)^```", re.DOTALL | re.MULTILINE)
+STEP = re.compile(r"^```(\w*)\n(.*?)^```|(Press Enter)", re.DOTALL | re.MULTILINE)
+"""A block of a tutorial, with its language, or the words that resume a stopped run."""
+
+
+def write_files(page: Path, folder: Path) -> None:
+    """Writes the files that a tutorial shows."""
+    for name, content in FILE.findall(page.read_text("utf-8").replace("write this as", "Write this as")):
+        (folder / name).parent.mkdir(exist_ok=True)
+        (folder / name).write_text(content, "utf-8")
+
+
+class Stopped:
+    """A run that `--stop-at` has stopped, in a process of its own; `resume` presses Enter and returns its table."""
+
+    def __init__(self, words: list[str]) -> None:
+        self.process = subprocess.Popen(
+            [sys.executable, "-m", "tailrace.cli.main", *words],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        assert self.process.stderr is not None
+        lines = [""]
+        while "press Enter" not in lines[-1]:
+            lines.append(self.process.stderr.readline())
+            assert lines[-1], lines
+
+    def resume(self) -> str:
+        output, errors = self.process.communicate("\n", timeout=120)
+        assert self.process.returncode == 0, errors
+        return output
+
+
+@pytest.mark.parametrize("page", TUTORIALS, ids=lambda page: page.parent.name)
+def test_tutorials(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], page: Path
+) -> None:
+    """Every command of a tutorial, in its order; every line of output that it shows."""
+    (tmp_path / "tests").symlink_to(ROOT / "tests")
+    write_files(page, tmp_path)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path))
+    stopped, output = None, ""
+    for language, block, enter in STEP.findall(page.read_text("utf-8")):
+        if enter:
+            assert stopped is not None
+            output, stopped = stopped.resume(), None
+        elif language == "text":
+            assert [line for line in block.splitlines() if line.strip() not in output] == [], output
+        elif not language:
+            output = ""
+            for line in block.replace("\\\n", " ").splitlines():
+                words = shlex.split(line)[1:]
+                if "--stop-at" in words:
+                    stopped = Stopped(words)
+                elif "--plugin" in words:
+                    done = command(words, tmp_path)
+                    assert done.returncode == 0, done.stderr
+                    output += done.stdout
+                else:
+                    assert main(words) == 0, line
+                    output += capsys.readouterr().out
+    assert stopped is None
+
+
 def test_figures_are_drawn(folder: Path) -> None:
-    """Every command of docs/figures.md, in its order, then its Python; and others, of what a run wrote."""
-    page = (ROOT / "docs" / "figures.md").read_text("utf-8")
+    """Every command of docs/compare/figures.md, in its order, then its Python; and README's, of what a run wrote."""
+    page = (ROOT / "docs" / "compare" / "figures.md").read_text("utf-8")
     for line in block_after(page, "```").splitlines():
         assert main(shlex.split(line)[1:]) == 0, line
     exec(block_after(page, "```python"), {})
@@ -285,10 +359,10 @@ def test_findings_are_those_of_the_results() -> None:
 
 
 def test_packets_out_of_order_are_those_of_the_figure() -> None:
-    """docs/about.md beside docs/results/common, which `tailrace paper common` wrote."""
+    """docs/compare/make-run.md beside docs/results/common, which `tailrace paper common` wrote."""
     document = read_document(ROOT / "docs" / "results" / "common" / "common_1_all.json")
     shares = {cell.label: cell.metrics["out_of_order_share"] for cell in document.cells}
-    page = (ROOT / "docs" / "about.md").read_text("utf-8")
+    page = (ROOT / "docs" / "compare" / "make-run.md").read_text("utf-8")
     text = page.partition("packets arrived out of order as follows")[2].partition("\n\n")[0]
     order = [
         *("spritz scout", "spritz spray", "rlb presto", "presto", "rlb drill", "drill"),

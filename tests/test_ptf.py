@@ -34,7 +34,7 @@ def run_ptf() -> ModuleType:
 def test_a_switch_that_is_missing(run_ptf, monkeypatch):
     """Where BMv2 is missing, the line says what has it."""
     monkeypatch.setenv("PATH", "")
-    missing = "simple_switch_grpc is not on PATH; `make vm` makes a machine that has it (docs/vm.md)"
+    missing = "simple_switch_grpc is not on PATH; `make vm` makes a machine that has it (docs/programs/vm.md)"
     for name, text in (
         ("simple_switch_grpc", missing),
         ("some_switch", "some_switch is neither in .venv nor on PATH"),

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import functools
 import re
 from importlib import util
 from pathlib import Path
@@ -19,7 +20,20 @@ ROOT = Path(__file__).resolve().parent.parent
 README = (ROOT / "README.md").read_text("utf-8")
 SWITCH = [*sorted((ROOT / "docs" / "switch").glob("*.md")), ROOT / "tailrace" / "switch" / "README.md"]
 """The pages of the switch."""
-EXPERIMENTS = (ROOT / "docs" / "experiments.md").read_text("utf-8")
+EXPERIMENTS = (ROOT / "docs" / "compare" / "index.md").read_text("utf-8")
+KEY_TABLES = (ROOT / "docs" / "reference" / "keys.md").read_text("utf-8")
+OF_USERS = [
+    ROOT / "docs" / "programs" / f"{name}.md" for name in ("index", "ecn", "link_monitor", "load_balance")
+]
+"""Pages on programs of users; tests/user_programs executes their commands."""
+DOCS = [
+    page for page in sorted((ROOT / "docs").rglob("*.md")) if page.parent.name not in ("results", "switch")
+]
+"""The pages of the lab that are not generated."""
+
+
+TUTORIALS = [ROOT / "docs" / door / "tutorial.md" for door in ("compare", "programs", "extend")]
+"""Pages whose commands a test executes in their order."""
 
 
 def block_after(text: str, opening: str) -> str:
@@ -29,7 +43,7 @@ def block_after(text: str, opening: str) -> str:
     return match.group(1)
 
 
-@pytest.mark.parametrize("name", ["switch/python.md", "virtual.md"])
+@pytest.mark.parametrize("name", ["switch/python.md", "extend/network.md", "extend/python.md"])
 def test_python_example(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], name: str
 ) -> None:
@@ -42,7 +56,7 @@ def test_python_example(
 
 
 def test_experiment_file(tmp_path: Path) -> None:
-    """The file that docs/experiments.md begins with is one, and can be planned."""
+    """The file that docs/compare/index.md shows is one, and can be planned."""
     path = tmp_path / "slow.toml"
     path.write_text(block_after(EXPERIMENTS, "```toml"), "utf-8")
     planned = plan(read_experiment(path), "virtual")
@@ -50,8 +64,8 @@ def test_experiment_file(tmp_path: Path) -> None:
 
 
 def test_experiment_keys() -> None:
-    """docs/experiments.md names every key of an experiment."""
-    named = set(re.findall(r"`(\w+)`", EXPERIMENTS.partition("| key |")[2].partition("## Workloads")[0]))
+    """docs/reference/keys.md names every key of an experiment."""
+    named = set(re.findall(r"`(\w+)`", KEY_TABLES.partition("| key |")[2].partition("\n## ")[0]))
     assert set(KEYS) - named == {"flows"}
 
 
@@ -88,7 +102,7 @@ def test_switch_options() -> None:
 
 def test_folders_exist() -> None:
     """Every folder in the table is there."""
-    page = (ROOT / "docs" / "architecture.md").read_text("utf-8")
+    page = (ROOT / "docs" / "extend" / "architecture.md").read_text("utf-8")
     folders = re.findall(r"^\| `([\w/]+/)`", page, re.MULTILINE)
     assert folders
     assert [folder for folder in folders if not (ROOT / folder).is_dir()] == []
@@ -110,16 +124,56 @@ def test_the_readme_is_short() -> None:
     assert max(map(len, lines)) <= 140
 
 
+def outside_code(page: Path) -> str:
+    """The text of a page without blocks of code."""
+    return re.sub(r"^```.*?^```", "", page.read_text("utf-8"), flags=re.DOTALL | re.MULTILINE)
+
+
+@functools.cache
+def anchors(page: Path) -> set[str]:
+    """The anchors of a page: those of its headings, as GitHub and the site make them, and those in HTML."""
+    headings = re.findall(r"^#+ (.*)$", outside_code(page), re.MULTILINE)
+    slugs = {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
+    return slugs | set(re.findall(r"<a id=\"([^\"]+)\"", page.read_text("utf-8")))
+
+
 def test_links_lead_somewhere() -> None:
-    """Every relative link and picture of README and docs/ is a file or folder of the project."""
+    """Every relative link and picture of README and docs/ is a file or folder of the project, and its anchor in it."""
     pages = {*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md"), *SWITCH}
-    missing = [
-        f"{page.name}: {target}"
-        for page in sorted(pages)
-        for target in re.findall(r"\]\((?!https?:)([^)#]+)\)", page.read_text("utf-8"))
-        if not (page.parent / target).exists()
-    ]
+    missing = []
+    for page in sorted(pages):
+        for target, anchor in re.findall(r"\]\((?!https?:)([^)#\s]*)#?([^)\s]*)\)", outside_code(page)):
+            place = (page.parent / target).resolve() if target else page
+            if not place.exists() or (anchor and place.suffix == ".md" and anchor not in anchors(place)):
+                missing.append(f"{page.relative_to(ROOT)}: {target}#{anchor}")
     assert [] == missing
+
+
+MOST_WORDS = 800
+UNBOUNDED = ("reference", "schemes")
+REFERENCES = [ROOT / "docs" / "learn" / "glossary.md"]
+
+
+def test_pages_are_short() -> None:
+    """No page but references and generated ones has more words than this, without tables and code."""
+    long_pages = []
+    for page in DOCS:
+        text = re.sub(r"^\s*\|.*$|<!--.*?-->|\]\([^)]*\)", "", outside_code(page), flags=re.MULTILINE)
+        if len(text.split()) > MOST_WORDS and page not in REFERENCES and page.parent.name not in UNBOUNDED:
+            long_pages.append(f"{page.relative_to(ROOT)}: {len(text.split())} words")
+    assert [] == long_pages
+
+
+def test_the_first_page_of_a_folder_links_to_the_others() -> None:
+    """The site takes the order of pages from these links, and a reader on GitHub finds pages by them only."""
+    missing = [
+        str(page.relative_to(ROOT))
+        for first in (ROOT / "docs").rglob("*.md")
+        if first.name in ("index.md", "README.md")
+        for page in first.parent.glob("*.md")
+        if page != first and f"({page.name}" not in first.read_text("utf-8")
+    ]
+    assert missing == []
 
 
 FOLDERS = "tailrace|controller|mininet|bench|conformance|ptf_tests|scripts|tests|docs|p4src"
@@ -135,7 +189,10 @@ def test_named_files_exist() -> None:
         for name in re.findall(
             rf"(?<![\w./:-])((?:{FOLDERS})/[\w./-]*\w/?)(?![\w*])", path.read_text("utf-8")
         )
-        if not any(word in name for word in PLACEHOLDERS) and not (ROOT / name).exists()
+        if not any(word in name for word in PLACEHOLDERS)
+        and not (ROOT / name).exists()
+        # P4 sources stay as they were compiled: a comment names a page, in whatever folder of docs/ it is
+        and not (path.suffix == ".p4" and any((ROOT / "docs").rglob(Path(name).name)))
     ]
     assert missing == []
 

@@ -3,7 +3,7 @@
 
     python examples/programs/figures.py ecn|link_monitor|load_balance FOLDER PICTURE.svg
 
-FOLDER is the exercise's, with the solution compiled to FOLDER/build (docs/programs.md says how). For `ecn`
+FOLDER is the exercise's, with the solution compiled to FOLDER/build (docs/programs says how). For `ecn`
 FOLDER/plain has the exercise itself, compiled as it is: it forwards, and marks nothing.
 """
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Regular HyperX (Ahn et al., SC 2009): switches at the points of a lattice, as a plug-in (docs/extend.md).
+"""Regular HyperX (Ahn et al., SC 2009): switches at the points of a lattice, as a plug-in (docs/extend).
 
 Two switches are linked if their coordinates differ in one dimension only. So the diameter is the number of
 dimensions; with one dimension all switches are linked to each other.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Jellyfish (Singla et al., NSDI 2012): a random regular graph of switches, as a plug-in (docs/extend.md).
+"""Jellyfish (Singla et al., NSDI 2012): a random regular graph of switches, as a plug-in (docs/extend).
 
 Each switch has `ports` ports, `hosts` of them for hosts. Switches with free ports are linked at random, each
 pair once (§3 of the paper). If a switch with two or more free ports has no partner left, a random link is

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The power of two choices for each flowlet: an external scheme, in one folder (docs/extend.md)."""
+"""The power of two choices for each flowlet: an external scheme, in one folder (docs/extend)."""
 
 from __future__ import annotations
 

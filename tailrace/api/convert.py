@@ -34,7 +34,8 @@ def convert(
         source: the spec or file of a topology or workload, or the name or file of a distribution. A topology
             may also be a graph of NetworkX.
         path: the file.
-        format: the name of its format, such as `htsim-cm` (docs/formats.md), which decides what `source` is.
+        format: the name of its format, such as `htsim-cm` (docs/reference/formats.md), which decides what
+            `source` is.
         topology: for a workload, the spec or file of the topology on which it runs.
         seed: for a workload, the seed of the run whose flows are written.
         keys: for a graph, the keys that may follow a file's name: `hosts=1` adds a host to each switch,

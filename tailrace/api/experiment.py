@@ -39,7 +39,7 @@ _REGISTRIES: Mapping[str, Registry[Any]] = {
 
 
 class Keys(TypedDict, total=False):
-    """The keys of an experiment, as in an experiment file; docs/experiments.md describes them.
+    """The keys of an experiment, as in an experiment file; docs/reference/keys.md describes them.
 
     A scheme, topology, workload or fault is given by its spec, such as `flowcut:variant=nic`, or as an
     instance of a registered class, such as one that was registered by `register_topology`. `reorder`: with

@@ -14,7 +14,7 @@ from tailrace.bmv2.thrift import ThriftClient, ThriftError
 from tailrace.spec.errors import Error
 
 EXECUTABLE = "simple_switch_grpc"
-MISSING = f"{EXECUTABLE} is not on PATH; `make vm` makes a machine that has it (docs/vm.md)"
+MISSING = f"{EXECUTABLE} is not on PATH; `make vm` makes a machine that has it (docs/programs/vm.md)"
 DEVICE_ID = 1
 _START_S = 30.0
 _POLL_S = 0.05

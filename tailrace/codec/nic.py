@@ -12,8 +12,8 @@ from it.
 A NIC in Python, compiled or not, is called once per packet, not once per time window with an array of all
 arrivals. Arrays would give the same traces, but the NIC would have to know when its wire is free, since what
 it sends next depends on what has arrived by then: every NIC would have to repeat the host's loop (tv_host.c).
-This pays only if the NIC itself is in C, so arrays are used only between parts in C; docs/virtual.md has
-figures.
+This pays only if the NIC itself is in C, so arrays are used only between parts in C;
+docs/extend/nics-in-c.md has figures.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The interface for plug-ins: transports, and steering algorithms, which choose paths (docs/extend.md).
+"""The interface for plug-ins: transports, and steering algorithms, which choose paths (docs/extend).
 
 Plug-ins are plain Python classes, called for each packet, in virtual and in real time. The NICs' built-in
 algorithms are compiled by mypyc; of the compiled classes, plug-ins may subclass only those exported here.

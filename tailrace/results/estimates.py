@@ -246,7 +246,7 @@ class SummaryRow(msgspec.Struct, frozen=True):
 
     settings: the group's value on each axis except the seed
     flows: number of finished flows over all seeds, without background flows
-    metrics: the metrics that all runs have, by the names of docs/metrics.md, in their base units
+    metrics: the metrics that all runs have, by the names of docs/reference/metrics.md, in their base units
     ratios: the metrics of RATIOS divided by those of the first scheme, seed by seed
     best: the metrics in which no group of the same setting is better by more than the interval
     """

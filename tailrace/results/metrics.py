@@ -92,7 +92,7 @@ _FCT, _SLOWDOWN, _DEGREE = "Dukkipati and McKeown 2006", "pFabric", "Flowcut §I
 _PFC, _RLB, _HF2T, _GAPS, _SPRITZ = "IEEE 802.1Qbb", "RLB §III-B", "HF2T §4", "HF2T Table 1", "Spritz §IV"
 _CONGA, _FAIR = "CONGA", "Bertsekas and Gallager 1992"
 """Sources of several metrics; Flowcut, RLB, HF2T (host-based flowlet fine-tuning) and Spritz are the papers
-that this project implements (docs/glossary.md)."""
+that this project implements (docs/learn/glossary.md)."""
 
 _OF_ALL = ("out_of_order_share", "out_of_order_raw_share", "ood_max")
 """The metrics of flows in which background flows count, too."""

@@ -44,8 +44,8 @@ def _foreign_config(scheme: ResolvedProgram) -> SwitchConfig:
 
 
 def _pfc_config(job: Job, thresholds: Thresholds) -> PfcConfig:
-    """PFC of ports between switches. With virtual channels, one priority (class) per hop (docs/channels.md),
-    packets that enter by such a port are queued in the next class (`rise`).
+    """PFC of ports between switches. With virtual channels, one priority (class) per hop
+    (docs/reference/channels.md), packets that enter by such a port are queued in the next class (`rise`).
     """
     classes = thresholds.lossless(job.nic.data_priority)
     sizes = (thresholds.xoff_bytes, thresholds.xon_bytes, thresholds.headroom_bytes)

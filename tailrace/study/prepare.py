@@ -18,7 +18,7 @@ from tailrace.spec.constants import NS_PER_S
 from tailrace.study.progress import Display
 
 _SLOWDOWN = 4
-"""Assumed mean slowdown of flows in real time; docs/about.md and docs/schemes have 1.5 to 4.9."""
+"""Assumed mean slowdown of flows in real time; docs/compare/make-run.md and docs/schemes have 1.5 to 4.9."""
 
 MANY_PACKETS = 250_000
 """Data packets of all runs for which interpreted NICs take some 3 s, and compiled NICs 1 s."""

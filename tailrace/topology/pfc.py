@@ -25,8 +25,8 @@ class Thresholds:
     alpha: a port may use at most `alpha` times the free buffer; None: thresholds do not depend on the buffer
     port_bytes: reserve of each port for packets that are not lossless
     watchdog: PFC watchdog of ports to switches; spec.watchdog.of_port derives the watchdog of ports to hosts
-    channels: number of virtual channels (docs/channels.md): lossless priorities on links between switches,
-        from the data priority up; 0: only the data priority, which packets keep
+    channels: number of virtual channels (docs/reference/channels.md): lossless priorities on links between
+        switches, from the data priority up; 0: only the data priority, which packets keep
     deadlock: what a run does in a deadlock of pauses, one of DEADLOCKS
     """
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""docs/api.md has the docstrings, docs/results.schema.json the type of results.json, docs/tour.ipynb what its cells give."""
+"""docs/reference/api.md has the docstrings, docs/reference/results.schema.json the type of results.json, docs/learn/tour.ipynb what its cells give."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ import pytest
 import tailrace
 
 ROOT = Path(__file__).resolve().parents[2]
-TOUR = ROOT / "docs" / "tour.ipynb"
+TOUR = ROOT / "docs" / "learn" / "tour.ipynb"
 MOST_BYTES = 150_000
 
 
@@ -33,15 +33,20 @@ def load() -> Any:
 
 def test_the_reference_is_current() -> None:
     """Else: make docs."""
-    text = (ROOT / "docs" / "api.md").read_text("utf-8")
+    text = (ROOT / "docs" / "reference" / "api.md").read_text("utf-8")
     assert text == load().api_page()
     headings = re.findall(r"^### tailrace\.(\w+)", text, re.MULTILINE)
     assert sorted(headings) == tailrace.__all__
 
 
+def test_the_page_of_commands_is_current() -> None:
+    """Else: make docs."""
+    assert (ROOT / "docs" / "reference" / "commands.md").read_text("utf-8") == load().commands_page()
+
+
 def test_the_schema_of_results_is_current() -> None:
     """Else: make docs. It is a schema of its draft."""
-    text = (ROOT / "docs" / "results.schema.json").read_text("utf-8")
+    text = (ROOT / "docs" / "reference" / "results.schema.json").read_text("utf-8")
     assert text == load().results_schema()
     jsonschema.Draft202012Validator.check_schema(json.loads(text))
 
@@ -79,7 +84,7 @@ def test_nothing_of_a_machine_is_stored() -> None:
 @pytest.mark.parametrize("number", [0, 1])
 def test_the_examples_of_the_page_run(number: int, tmp_path: Path) -> None:
     """In a process of their own, since they register a scheme; pandas may be missing here."""
-    code = re.findall(r"```python\n(.*?)```", (ROOT / "docs" / "api.md").read_text("utf-8"), re.DOTALL)[
+    code = re.findall(r"```python\n(.*?)```", (ROOT / "docs" / "reference" / "api.md").read_text("utf-8"), re.DOTALL)[
         number
     ]
     if importlib.util.find_spec("pandas") is None:

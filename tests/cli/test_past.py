@@ -115,8 +115,8 @@ def test_no_run(command: Command, run: Path, tmp_path: Path) -> None:
 
 @long
 def test_the_story_in_the_docs(command: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """docs/packet-history.md: the same, character by character, on every machine."""
-    page = (ROOT / "docs" / "packet-history.md").read_text("utf-8")
+    """docs/programs/packet-history.md: the same, character by character, on every machine."""
+    page = (ROOT / "docs" / "programs" / "packet-history.md").read_text("utf-8")
     section = page.partition("## A packet of a finished run")[2]
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("COLUMNS", "80")

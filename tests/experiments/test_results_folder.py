@@ -84,7 +84,7 @@ def files(folder: Path) -> set[str]:
 
 @pytest.mark.parametrize("of", [answer, failing(("letflow", 2))])
 def test_results_json_matches_its_schema(of: Callable[[Job], Outcome], tmp_path: Path) -> None:
-    """The document is also the schema's that docs/results.schema.json publishes."""
+    """The document is also the schema's that docs/reference/results.schema.json publishes."""
     done, _ = compared(tmp_path, seed="1..3", of=of)
     document = json.loads((tmp_path / "results.json").read_text("utf-8"))
     jsonschema.validate(document, msgspec.json.schema(ResultsDocument))

@@ -21,9 +21,9 @@ Run = Callable[..., "subprocess.CompletedProcess[str]"]
 
 
 def documented(folder: Path) -> Path:
-    """The folder, with the files that docs/extend.md shows."""
+    """The folder, with the files that docs/extend shows."""
     folder.mkdir()
-    text = (ROOT / "docs" / "extend.md").read_text("utf-8")
+    text = (ROOT / "docs" / "extend" / "nics.md").read_text("utf-8")
     for name, body in re.findall(r"^```python\n# (\w+\.py)\n(.*?)^```$", text, re.MULTILINE | re.DOTALL):
         (folder / name).write_text(body, "utf-8")
     return folder

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A scheme and a transport that are in NICs alone, as docs/extend.md has them: no P4, and nothing of ours changed."""
+"""A scheme and a transport that are in NICs alone, as docs/extend has them: no P4, and nothing of ours changed."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Files where users name them: on the command line, in runs, in Python, and as docs/formats.md shows them."""
+"""Files where users name them: on the command line, in runs, in Python, and as docs/reference/formats.md shows them."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from tailrace.formats.registry import formats
 from tailrace.topology import parse_topology
 from tests.formats.examples import CM, HPCC_FLOWS, TEXTS, TOPO
 
-DOCS = (Path(__file__).parents[2] / "docs" / "formats.md").read_text("utf-8")
+DOCS = (Path(__file__).parents[2] / "docs" / "reference" / "formats.md").read_text("utf-8")
 
 
 def test_every_format_is_documented() -> None:

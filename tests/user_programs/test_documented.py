@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Every command of docs/programs.md and of the pages of docs/programs, on stand-ins for the tutorials' files: a
+"""Every command of docs/programs/index.md and of the pages of docs/programs, on stand-ins for the tutorials' files: a
 program with the same tables' place in the folder, and captures and flows as the pages name them.
 """
 
@@ -16,7 +16,7 @@ import pytest
 
 from tailrace.cli.main import main
 from tests.long import long
-from tests.test_readme import ROOT
+from tests.test_readme import OF_USERS
 from tests.user_programs.network import (
     copy_program,
     frames_of,
@@ -26,8 +26,6 @@ from tests.user_programs.network import (
     write_capture,
 )
 
-DOCS = ROOT / "docs"
-PAGES = (DOCS / "programs.md", *sorted((DOCS / "programs").glob("*.md")))
 PROGRAMS = (
     "build/basic",
     "other/basic",
@@ -41,11 +39,11 @@ STOPS = "--stop-at"
 
 
 def blocks(kind: str) -> list[str]:
-    texts = [page.read_text("utf-8") for page in PAGES]
+    texts = [page.read_text("utf-8") for page in OF_USERS]
     return [block for text in texts for block in re.findall(rf"^```{kind}\n(.*?)^```", text, re.S | re.M)]
 
 
-LINES = [line for block in blocks("") for line in block.splitlines()]
+LINES = [line for block in blocks("") for line in block.replace("\\\n", " ").splitlines()]
 TAILRACE = [line for line in LINES if line.startswith("tailrace ")]
 
 

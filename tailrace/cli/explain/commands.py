@@ -186,7 +186,7 @@ _SPEC = complete_specs("topology", files=True)
 @command(
     argument("source", metavar="IN", help="Topology, workload or distribution.", complete=complete_file),
     argument("path", metavar="OUT", type=Path, help="File to write."),
-    argument("--format", metavar="NAME", required=True, help="Format of OUT, such as csv: docs/formats.md."),
+    argument("--format", metavar="NAME", required=True, help="Format of OUT: docs/reference/formats.md."),
     argument("--topology", metavar="SPEC", default="", help="Topology of a workload.", complete=_SPEC),
     argument("--seed", metavar="N", type=number(int, 0), default=1, help="Seed of the run of a workload."),
     PLUGIN,

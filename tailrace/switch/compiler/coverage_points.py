@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Coverage points: parts of a program whose executions a tracing build (docs/glossary.md) counts."""
+"""Coverage points: parts of a program whose executions a tracing build (docs/learn/glossary.md) counts."""
 
 from __future__ import annotations
 
