@@ -7,32 +7,30 @@ import argparse
 import json
 import os
 import platform
-import subprocess
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
-from checks.bench import footprint, htsim, pipeline, program, tables, virtual
+from checks.bench import closed_loop, footprint, htsim, pipeline, program, tables, virtual
 from checks.bench.noise import measured
 from checks.bench.result import BenchResult, table
 from tailrace.spec.arguments import ArgumentParser
 from tailrace.spec.errors import Error, SpecError
 from tailrace.spec.text import one_line
 
+PROGRAM, CLOSED_LOOP = "program", "closed_loop"
 BENCHMARKS: dict[str, Callable[[bool], list[BenchResult]]] = {
     "pipeline": pipeline.run,
     "tables": tables.run,
     "footprint": footprint.run,
     "virtual": virtual.run,
     "htsim": htsim.run,
+    CLOSED_LOOP: closed_loop.run,
 }
 ON_REQUEST = {"virtual-full": virtual.run_full, "htsim-full": htsim.run_full}
 """Slow benchmarks, which run only if --only names them."""
-CLOSED_LOOP = "closed_loop"
-# One short run, which shows only that the benchmark works.
-QUICK_CLOSED_LOOP = ("--seconds", "0.2", "--repetitions", "1", "--windows", "32", "--flows", "1")
 
 
 def _cpu() -> str:
@@ -61,13 +59,14 @@ def _arguments(argv: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument(
         "--out", type=Path, default=Path("out"), help="folder for bench.json (default: %(default)s)"
     )
-    names = [*BENCHMARKS, *ON_REQUEST, CLOSED_LOOP]
+    names = [*BENCHMARKS, *ON_REQUEST]
     parser.add_argument("--only", action="append", choices=names, help="run this benchmark; may be repeated")
     parser.add_argument(
         "--quick", action="store_true", help="short runs, which only show that benchmarks work"
     )
     case = parser.add_argument_group(
-        "your own program", "measures its packets per second on one core, instead of all other benchmarks"
+        "your own program",
+        "measures its packets per second on one core, or with --only closed_loop over veth",
     )
     case.add_argument("--program", type=Path, metavar="NAME.json", help="with NAME.p4info.txtpb beside it")
     case.add_argument("--entries", type=Path, metavar="FILE", help="a p4.v1.WriteRequest in text format")
@@ -77,16 +76,9 @@ def _arguments(argv: Sequence[str] | None) -> argparse.Namespace:
     given = [arguments.program, arguments.entries, arguments.packets]
     if any(given) and not all(given):
         parser.error("--program, --entries and --packets must be given together")
-    if any(given) and arguments.only:
-        parser.error("--only and --program exclude each other")
+    if any(given) and arguments.only not in (None, [CLOSED_LOOP]):
+        parser.error(f"with --program, --only can be {CLOSED_LOOP} only")
     return arguments
-
-
-def _closed_loop(out: Path, quick: bool) -> int:
-    """Runs the closed-loop benchmark in a separate process, which adds its result to bench.json."""
-    options = QUICK_CLOSED_LOOP if quick else ()
-    command = [sys.executable, "-m", "checks.bench.closed_loop", "--out", str(out), *options]
-    return subprocess.run(command, check=False).returncode
 
 
 def watched(benchmark: Callable[[], list[BenchResult]]) -> list[BenchResult]:
@@ -114,27 +106,32 @@ def _case(arguments: argparse.Namespace) -> program.ProgramCase | None:
 def main(argv: Sequence[str] | None = None) -> int:
     """Runs the chosen benchmarks. Returns 0; 1 if one cannot run; 2 if a file is missing or bad."""
     arguments = _arguments(argv)
-    chosen = [] if arguments.program else arguments.only or [*BENCHMARKS, CLOSED_LOOP]
+    benchmarks, chosen = BENCHMARKS | ON_REQUEST, arguments.only or list(BENCHMARKS)
     results: list[BenchResult] = []
+    status = 0
     try:
-        case = _case(arguments)
+        if (case := _case(arguments)) is not None:
+            files = arguments.program, arguments.entries, arguments.packets
+            closed = partial(closed_loop.run, files=files)
+            benchmarks = {PROGRAM: partial(program.run, case=case), CLOSED_LOOP: closed}
+            chosen = arguments.only or [PROGRAM]
         arguments.out.mkdir(parents=True, exist_ok=True)
-        for name, benchmark in (BENCHMARKS | ON_REQUEST).items():
-            if name in chosen:
+        for name in dict.fromkeys(chosen):
+            if len(chosen) > 1:
                 print(f"bench: {name}", file=sys.stderr)
-                results += watched(partial(benchmark, arguments.quick))
-        if case is not None:
-            results += watched(partial(program.run, case, arguments.quick))
-        document = json.dumps(_document(results, arguments.quick), indent=1)
-        (arguments.out / "bench.json").write_text(document + "\n", "utf-8")
+            try:
+                results += watched(partial(benchmarks[name], arguments.quick))
+            except Error as error:
+                print(f"bench: {one_line(str(error))}", file=sys.stderr)
+                status = 1
+        if results:
+            print(table(results))
+            document = json.dumps(_document(results, arguments.quick), indent=1)
+            (arguments.out / "bench.json").write_text(document + "\n", "utf-8")
     except (OSError, SpecError) as error:
         print(f"bench: {one_line(str(error))}", file=sys.stderr)
         return 2
-    except Error as error:
-        print(f"bench: {one_line(str(error))}", file=sys.stderr)
-        return 1
-    print(table(results), flush=True)
-    return _closed_loop(arguments.out, arguments.quick) if CLOSED_LOOP in chosen else 0
+    return status
 
 
 if __name__ == "__main__":

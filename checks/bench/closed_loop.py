@@ -2,59 +2,64 @@
 
 W packets are kept in flight: each packet that comes out of the switch makes the generator send the next.
 The packet rate is thus what the switch sustains without loss, and the latency is that of a packet through it.
-Repetitions of the targets alternate, so that other load on the machine affects all of them; the table shows
+Rounds of the targets alternate, so that other load on the machine affects all of them; the table shows
 medians. "wire" is a bare veth pair without a switch, the generator's upper bound. "limit" is a thread in the
-switch's place that returns each frame unchanged, the upper bound of any switch with these sockets.
+switch's place that returns each frame unchanged, the upper bound of any switch with these sockets. "bmv2-log"
+is simple_switch_grpc with its log, which is discarded: the cost of writing it is measured.
 
-This is a separate program (`python -m checks.bench.closed_loop --out DIR`), which needs root. It moves itself
-into a new network namespace; the interfaces that it creates disappear with the namespace.
+The benchmark needs root. It runs in a separate process, which moves itself into a new network namespace; the
+interfaces that it creates disappear with the namespace.
 """
 
 # SPDX-License-Identifier: Apache-2.0
 
 from __future__ import annotations
 
-import argparse
 import ctypes
-import json
 import os
-import platform
 import shutil
 import signal
 import statistics
 import subprocess
 import sys
-import textwrap
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Literal
 
 from checks.bench import library, program, routes
 from checks.bench.library import ffi
-from checks.bench.noise import Noise, measured, remark
+from checks.bench.noise import Round, alternating
 from checks.bench.program import ProgramCase
-from checks.bench.result import WIDTH, BenchError, spread
+from checks.bench.result import BenchError, BenchResult
 from checks.bench.switch_process import running_switch
+from checks.bench.virtual import in_fresh_process
+from tailrace.bmv2.process import EXECUTABLE, MISSING
 from tailrace.hosts.gaps.histogram import MOST_BINS, GapHistogram
 from tailrace.spec.errors import Error
 
-__all__ = ["LoadCase", "LoadFigures", "main"]
-
-_CLONE_NEWNET = 0x40000000
+_CLONE_NEWNET, _PR_SET_PDEATHSIG = 0x40000000, 1
 _ROUTES = 1000
-_MAX_NUMBER = 16384
-# Goal: at least this many times the packets/s of simple_switch_grpc, and lower latencies.
-_GOAL = 3.0
-_GOAL_OF_LIMIT = 0.7  # share of the packets/s of "limit"
+_ROUNDS = 3
 WIRE, LIMIT, BMV2, BMV2_LOG, NATIVE = "wire", "limit", "bmv2", "bmv2-log", "native"
+GOALS = (
+    (LIMIT, "packets_per_s", 0.7),
+    (BMV2, "packets_per_s", 3.0),
+    (BMV2, "p50_ns", 1.0),
+    (BMV2, "p99_ns", 1.0),
+)
+"""What the native switch should reach, as a multiple of another target's figure: the rate at least, latencies
+at most.
+"""
 _PORTS = ("-i", "0@p0", "-i", "1@p1")
-_LOGGING = {BMV2_LOG: ("--log-console",)}
-"""Additional options by target. The log is discarded; the cost of writing it is measured."""
 _HEADER_BYTES, _STAMP_BYTES = routes.MIN_FRAME_BYTES, 16
 """Headers that the caller makes, and the generator's payload: run and time of sending (closed_loop.c)."""
+
+
+Files = tuple[Path, Path, Path]
+"""Program, entries and packets of a user, as `ProgramCase.read` takes them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,9 +100,7 @@ def headers_of(frames: Sequence[bytes], flows: int, frame_bytes: int) -> bytes:
 class Generator:
     """The C load generator."""
 
-    def __init__(
-        self, warm_up_s: float, measure_s: float, heads: Callable[[int, int], bytes] = headers
-    ) -> None:
+    def __init__(self, warm_up_s: float, measure_s: float, heads: Callable[[int, int], bytes]) -> None:
         """Compiles the generator if needed. `heads` makes the headers, with the arguments of `headers`."""
         self._heads = heads
         self._run = library.load("closed_loop.c").bench_closed_loop
@@ -131,12 +134,15 @@ def _ip(*arguments: str) -> None:
 
 
 def enter_namespace() -> None:
-    """Moves this process into a new network namespace with two veth pairs, h0-p0 and h1-p1.
+    """Moves this process into a new network namespace with two veth pairs, h0-p0 and h1-p1. If the parent
+    process ends, this process ends, too, and stops the switches.
 
     Raises:
         BenchError: not permitted.
     """
     libc = ctypes.CDLL(None, use_errno=True)
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # runs the finally clauses
+    libc.prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)
     if libc.unshare(_CLONE_NEWNET) != 0:
         raise BenchError(f"needs root and network namespaces: {os.strerror(ctypes.get_errno())}")
     for scope in ("all", "default"):
@@ -163,166 +169,96 @@ def reflector() -> Iterator[None]:
         lib.bench_reflect_stop(reflector)
 
 
-def find_targets() -> dict[str, str]:
-    """The executables of the installed switches, by name of the target."""
-    programs = {BMV2: shutil.which("simple_switch_grpc"), NATIVE: shutil.which("tailrace_switch_grpc")}
+def find_targets() -> dict[str, tuple[str, ...]]:
+    """The command of each installed switch, with its options, by name of the target.
+
+    Raises:
+        BenchError: the native switch is not installed.
+    """
     beside_python = Path(sys.executable).with_name("tailrace_switch_grpc")
-    if programs[NATIVE] is None and beside_python.exists():
-        programs[NATIVE] = str(beside_python)
-    return {name: path for name, path in programs.items() if path is not None}
+    native = str(beside_python) if beside_python.exists() else shutil.which(beside_python.name)
+    if native is None:
+        raise BenchError("tailrace_switch_grpc is not installed: run `make setup`")
+    if (bmv2 := shutil.which(EXECUTABLE)) is None:
+        print(f"bench: {MISSING}: no ratios to it", file=sys.stderr)
+        return {NATIVE: (native, *_PORTS)}
+    return {BMV2: (bmv2, *_PORTS), BMV2_LOG: (bmv2, *_PORTS, "--log-console"), NATIVE: (native, *_PORTS)}
 
 
-def median(runs: Sequence[LoadFigures]) -> LoadFigures:
-    """The median of each figure."""
-    columns = zip(*(tuple(asdict(r).values()) for r in runs), strict=True)
-    return LoadFigures(*(statistics.median(column) for column in columns))
+def _measure(files: Files | None, quick: bool) -> list[BenchResult]:
+    """Measures every target under every load, in a process that is only for this.
 
+    Raises:
+        BenchError: something cannot be measured here. (Other errors cannot be sent to another process.)
+    """
+    windows, flows = ((32,), (1,)) if quick else ((1, 32), (1, _ROUTES))
+    measure_s = 0.2 if quick else 2.0
+    if files is None:
+        heads, program_case = headers, routes.case(_ROUTES)
+        loads = [LoadCase(size, count, w) for size in (64, 1500) for count in flows for w in windows]
+    else:
+        program_case = ProgramCase.read(*files)
+        heads = partial(headers_of, program_case.frames)
+        # 60 bytes: the shortest Ethernet frame, without its check sequence
+        length, count = _HEADER_BYTES + _STAMP_BYTES + 2, len(program_case.frames)
+        loads = [LoadCase(length, count, w) for w in windows]
 
-def run(
-    targets: dict[str, str],
-    cases: Sequence[LoadCase],
-    repetitions: int,
-    generator: Generator,
-    program_case: ProgramCase,
-) -> dict[str, Any]:
-    """Measures every target under every load; returns this benchmark's part of bench.json."""
-    runs: dict[tuple[LoadCase, str], list[LoadFigures]] = {}
-    noises: list[Noise] = []
+    def all_loads(tx: str, rx: str) -> list[LoadFigures]:
+        return [generator.measure(tx, rx, load) for load in loads]
 
-    def all_cases(name: str, tx: str, rx: str) -> None:
-        for case in cases:
-            runs.setdefault((case, name), []).append(generator.measure(tx, rx, case))
-
-    def one_target(name: str, executable: str) -> None:
-        with running_switch([executable], *_PORTS, *_LOGGING.get(name, ())) as connection:
-            program.load(connection, program_case)
-            all_cases(name, "h0", "h1")
-
-    def the_limit() -> None:
+    def limit() -> list[LoadFigures]:
         with reflector():
-            all_cases(LIMIT, "h0", "h1")
+            return all_loads("h0", "h1")
 
-    for repetition in range(repetitions):
-        noises.append(measured(partial(all_cases, WIRE, "h0", "p0")).noise)
-        noises.append(measured(the_limit).noise)
-        for name, executable in targets.items():
-            print(f"closed loop: repetition {repetition + 1} of {repetitions}, {name}", file=sys.stderr)
-            noises.append(measured(partial(one_target, name, executable)).noise)
-    rows = []
-    for case in cases:
-        row: dict[str, Any] = asdict(case)
-        for name in (WIRE, LIMIT, *targets):
-            row[name] = {**asdict(median(runs[case, name])), "runs": [asdict(r) for r in runs[case, name]]}
-        if NATIVE in targets:
-            row["of_limit"] = row[NATIVE]["packets_per_s"] / row[LIMIT]["packets_per_s"]
-        if BMV2 in targets and NATIVE in targets:
-            row["ratio"] = {
-                key: row[NATIVE][key] / row[BMV2][key] for key in ("packets_per_s", "p50_ns", "p99_ns")
-            }
-            ratio = row["ratio"]
-            row["met"] = ratio["packets_per_s"] >= _GOAL and ratio["p50_ns"] < 1 and ratio["p99_ns"] < 1
-        rows.append(row)
-    machine = {"cores": os.cpu_count(), "kernel": platform.release(), "machine": platform.machine()}
-    return {"machine": machine, "repetitions": repetitions, "targets": sorted(targets), "cases": rows} | {
-        "noise": remark(noises)
-    }
+    def switch(command: Sequence[str]) -> list[LoadFigures]:
+        with running_switch(command[:1], *command[1:]) as connection:
+            program.load(connection, program_case)
+            return all_loads("h0", "h1")
 
-
-def table(part: dict[str, Any]) -> str:
-    """The result as text, one line for each load and target."""
-    head = f"{'bytes':>6}{'flows':>7}{'window':>8}  {'target':8}"
-    lines = [head + f"{'packets/s':>11}{'p50 us':>9}{'p99 us':>9}{'lost':>6}{'spread':>7}"]
-    for row in part["cases"]:
-        load = f"{row['frame_bytes']:>6}{row['flows']:>7}{row['window']:>8}"
-        for name in (WIRE, LIMIT, BMV2, BMV2_LOG, NATIVE):
-            if name in row:
-                f = row[name]
-                lines.append(
-                    f"{load}  {name:8}{f['packets_per_s']:>11,.0f}{f['p50_ns'] / 1e3:>9.1f}"
-                    f"{f['p99_ns'] / 1e3:>9.1f}{f['lost']:>6.0f}"
-                    f"{'±' + format(spread([each['packets_per_s'] for each in f['runs']]), '.0%'):>6}"
-                )
-        if "of_limit" in row:
-            lines.append(f"{load}  {'of limit':8}{row['of_limit']:>10.0%}{'':31}>={_GOAL_OF_LIMIT:.0%}")
-        if "ratio" in row:
-            r = row["ratio"]
-            lines.append(
-                f"{load}  {'ratio':8}{r['packets_per_s']:>10.2f}x{r['p50_ns']:>8.2f}x{r['p99_ns']:>8.2f}x"
-                f"   >={_GOAL:.0f}x: {'yes' if row['met'] else 'NO'}"
-            )
-    return "\n".join(lines + (textwrap.wrap(f"! {part['noise']}", WIDTH) if part["noise"] else []))
-
-
-def save(out: Path, part: dict[str, Any]) -> None:
-    """Puts `part` under "closed_loop" of OUT/bench.json and keeps the rest."""
-    path = out / "bench.json"
-    out.mkdir(parents=True, exist_ok=True)
-    document = json.loads(path.read_text()) if path.exists() else {}
-    document["closed_loop"] = part
-    path.write_text(json.dumps(document, indent=1) + "\n")
-
-
-def _end(_signal: int, _frame: object) -> None:
-    sys.exit(143)  # runs the finally clauses, which stop the switches
-
-
-def _numbers(parser: argparse.ArgumentParser, option: str, text: str) -> list[int]:
-    """The comma-separated integers (1 to 16384) of an option; anything else ends the program."""
-    numbers = text.split(",")
-    if not all(number.isdecimal() and 1 <= int(number) <= _MAX_NUMBER for number in numbers):
-        parser.error(f"{option} {text}: expected comma-separated integers from 1 to {_MAX_NUMBER}")
-    return [int(number) for number in numbers]
-
-
-def main(arguments: Sequence[str] | None = None) -> int:
-    """Entry point; returns 0 on success, 1 on failure."""
-    parser = argparse.ArgumentParser(
-        prog="python -m checks.bench.closed_loop", description=__doc__.split("\n")[0]
-    )
-    parser.add_argument("--out", type=Path, default=Path("out"), help="folder of bench.json")
-    parser.add_argument("--seconds", type=float, default=2.0, help="seconds of one measurement")
-    parser.add_argument("--repetitions", type=int, default=3, help="runs of every measurement (default: 3)")
-    parser.add_argument("--windows", default="1,32", help="packets in flight, comma-separated")
-    parser.add_argument("--flows", default="1,1000", help="numbers of flows, comma-separated")
-    parser.add_argument("--logging", action="store_true", help="also measure simple_switch_grpc with its log")
-    for option in ("program", "entries", "packets"):
-        parser.add_argument(f"--{option}", type=Path, help="see python -m checks.bench --help")
-    options = parser.parse_args(arguments)
-    signal.signal(signal.SIGTERM, _end)
-    windows = _numbers(parser, "--windows", options.windows)
-    flows = _numbers(parser, "--flows", options.flows)
-    if options.seconds <= 0 or options.repetitions < 1:
-        parser.error("--seconds and --repetitions must be more than 0")
-    custom = [options.program, options.entries, options.packets]
-    if any(custom) and not all(custom):
-        parser.error("--program, --entries and --packets must be given together")
     try:
-        cases = [LoadCase(size, n, w) for size in (64, 1500) for n in flows for w in windows]
-        heads, case = headers, routes.case(_ROUTES)
-        if all(custom):
-            case = ProgramCase.read(*custom)
-            heads = partial(headers_of, case.frames)
-            # 60 bytes: the shortest Ethernet frame, without its check sequence
-            cases = [LoadCase(_HEADER_BYTES + _STAMP_BYTES + 2, len(case.frames), w) for w in windows]
-        targets = find_targets()
-        if NATIVE not in targets:
-            raise BenchError("tailrace_switch_grpc is not installed: run `make setup`")
-        if BMV2 not in targets:
-            print("closed loop: simple_switch_grpc is not on PATH: no ratios", file=sys.stderr)
-        generator = Generator(warm_up_s=options.seconds / 4, measure_s=options.seconds, heads=heads)
+        generator = Generator(measure_s / 4, measure_s, heads)
+        tasks: dict[str, Callable[[], list[LoadFigures]]] = {
+            WIRE: partial(all_loads, "h0", "p0"),
+            LIMIT: limit,
+        }
+        tasks |= {name: partial(switch, command) for name, command in find_targets().items()}
         enter_namespace()
-        if options.logging and BMV2 in targets:
-            targets[BMV2_LOG] = targets[BMV2]
-        part = run(targets, cases, options.repetitions, generator, case)
-        save(options.out, part)
-    except (Error, OSError) as error:
-        print(f"closed loop: {error}", file=sys.stderr)
-        return 1
-    except KeyboardInterrupt:
-        return 130
-    print(table(part))
-    return 0
+        rounds = alternating(tasks, 1 if quick else _ROUNDS)
+    except Error as error:
+        raise BenchError(str(error)) from None
+    return [
+        row
+        for index, load in enumerate(loads)
+        for row in results(
+            load,
+            {name: [Round(r.value[index], r.noise) for r in of_target] for name, of_target in rounds.items()},
+        )
+    ]
 
 
-if __name__ == "__main__":
-    sys.exit(main())
+def results(load: LoadCase, rounds: Mapping[str, Sequence[Round[LoadFigures]]]) -> list[BenchResult]:
+    """The rows of a load: every target, and the native switch as a multiple of "limit" and of BMv2."""
+    group = f"closed loop, {load.frame_bytes} B, {load.flows} flows, {load.window} in flight"
+
+    def median(target: str, figure: str) -> float:
+        return float(statistics.median(getattr(each.value, figure) for each in rounds[target]))
+
+    rows = []
+    for target, of_target in rounds.items():
+        p50_us, p99_us = median(target, "p50_ns") / 1e3, median(target, "p99_ns") / 1e3
+        note = f"latency {p50_us:.1f} us, p99 {p99_us:.1f} us; {median(target, 'lost'):.0f} lost"
+        rates, noise = zip(*((each.value.packets_per_s, each.noise) for each in of_target), strict=True)
+        rate = statistics.median(rates)
+        rows.append(BenchResult(group, target, rate, "packets/s", note=note, runs=rates, noise=noise))
+    for other, figure, goal in GOALS:
+        if other in rounds:
+            times = median(NATIVE, figure) / median(other, figure)
+            name = f"{NATIVE} / {other}, {figure.partition('_')[0]}"
+            better: Literal["more", "less"] = "more" if figure == "packets_per_s" else "less"
+            rows.append(BenchResult(group, name, times, "times", goal, better))
+    return rows
+
+
+def run(quick: bool, files: Files | None = None) -> list[BenchResult]:
+    """Rates and latencies of all targets, with the router, or with the files of `ProgramCase.read`."""
+    return in_fresh_process(_measure, files, quick)

@@ -158,7 +158,7 @@ def traced_rate(switch: V1ModelSwitch, case: ProgramCase, packets: int) -> float
     return packets * 1e9 / max(time.thread_time_ns() - began_ns, 1)
 
 
-def run(case: ProgramCase, quick: bool) -> list[BenchResult]:
+def run(quick: bool, case: ProgramCase) -> list[BenchResult]:
     """Set-up times, and packets per second without and with a trace of each packet."""
     with V1ModelSwitch(None, SwitchConfig()) as switch:
         load_s, write_s = configure(switch, case)

@@ -1,4 +1,4 @@
-"""The closed-loop benchmark's own parts: generator, headers, table, what it writes. No speed is judged."""
+"""The closed-loop benchmark: generator, headers, rows of the table. No speed is judged."""
 
 # SPDX-License-Identifier: Apache-2.0
 
@@ -12,7 +12,9 @@ from typing import TYPE_CHECKING
 import pytest
 
 from checks.bench import closed_loop, routes
+from checks.bench.__main__ import main
 from checks.bench.closed_loop import LoadCase, LoadFigures
+from checks.bench.noise import Noise, Round
 from checks.bench.result import BenchError
 
 if TYPE_CHECKING:
@@ -22,7 +24,7 @@ if TYPE_CHECKING:
 @pytest.mark.parametrize("case", [LoadCase(64, 1, 1), LoadCase(64, 1000, 32), LoadCase(1500, 7, 300)])
 def test_the_generator_counts_what_comes_through(net: Net, case: LoadCase) -> None:
     net.veth("p0", "h0")
-    figures = closed_loop.Generator(0.01, 0.05).measure("h0", "p0", case)
+    figures = closed_loop.Generator(0.01, 0.05, closed_loop.headers).measure("h0", "p0", case)
     assert figures.packets_per_s > 0
     assert 0 < figures.p50_ns <= figures.p99_ns
     assert figures.lost == 0
@@ -32,9 +34,9 @@ def test_the_generator_says_when_nothing_comes_through(net: Net) -> None:
     net.veth("p0", "h0")
     net.veth("p1", "h1")
     with pytest.raises(BenchError, match="no packet came through from h0 to h1"):
-        closed_loop.Generator(0.01, 0.05).measure("h0", "h1", LoadCase(64, 1, 1))
+        closed_loop.Generator(0.01, 0.05, closed_loop.headers).measure("h0", "h1", LoadCase(64, 1, 1))
     with pytest.raises(BenchError, match="load generator: No such device"):
-        closed_loop.Generator(0.01, 0.05).measure("nosuch0", "h1", LoadCase(64, 1, 1))
+        closed_loop.Generator(0.01, 0.05, closed_loop.headers).measure("nosuch0", "h1", LoadCase(64, 1, 1))
 
 
 def test_headers_are_valid_and_flows_differ() -> None:
@@ -48,27 +50,33 @@ def test_headers_are_valid_and_flows_differ() -> None:
         assert 0 <= (struct.unpack("!I", head[30:34])[0] - routes.network(0)) >> 8 < 1000
 
 
-def test_the_median_is_taken_figure_by_figure() -> None:
-    runs = [
-        LoadFigures(1.0, 30.0, 5.0, 0.0),
-        LoadFigures(3.0, 10.0, 7.0, 0.0),
-        LoadFigures(2.0, 20.0, 6.0, 9.0),
-    ]
-    assert closed_loop.median(runs) == LoadFigures(2.0, 20.0, 6.0, 0.0)
-
-
-def test_only_its_own_part_of_the_file_is_written(tmp_path: Path) -> None:
-    (tmp_path / "bench.json").write_text('{"pipeline": [1], "closed_loop": "old"}')
-    closed_loop.save(tmp_path, {"cases": []})
-    assert json.loads((tmp_path / "bench.json").read_text()) == {
-        "pipeline": [1],
-        "closed_loop": {"cases": []},
+@pytest.mark.parametrize("installed", [True, False])
+def test_the_native_switch_is_compared(installed: bool) -> None:
+    """Medians of each figure by itself; ratios to a thread that only forwards, and to BMv2 if it was measured."""
+    figures = {
+        "limit": [(4.0, 2e3, 9e3, 0.0)] * 3,
+        "native": [(1.0, 30e3, 5e3, 0.0), (3.0, 10e3, 7e3, 0.0), (2.0, 20e3, 6e3, 9.0)],
+        "bmv2": [(0.5, 40e3, 6e3, 0.0)] * 3,
     }
+    rounds = {
+        name: [Round(LoadFigures(*each), Noise(0, 0, 0)) for each in of_target]
+        for name, of_target in figures.items()
+        if installed or name != "bmv2"
+    }
+    rows = {row.name: row for row in closed_loop.results(LoadCase(64, 1, 32), rounds)}
+    assert (rows["native"].value, rows["native"].runs) == (2.0, (1.0, 3.0, 2.0))
+    assert rows["native"].note == "latency 20.0 us, p99 6.0 us; 0 lost"
+    assert (rows["native / limit, packets"].value, rows["native / limit, packets"].reaches_goal()) == (
+        0.5,
+        False,
+    )
+    ratios = {name.rpartition(" ")[2]: row.value for name, row in rows.items() if "/ bmv2" in name}
+    assert ratios == ({"packets": 4.0, "p50": 0.5, "p99": 1.0} if installed else {})
 
 
-@pytest.mark.parametrize("words", [["--windows", "1,x"], ["--flows", "0"], ["--seconds", "0"]])
-def test_bad_options_end_with_2(words: list[str], capsys: pytest.CaptureFixture[str]) -> None:
-    with pytest.raises(SystemExit) as caught:
-        closed_loop.main(words)
-    assert caught.value.code == 2
-    assert "Traceback" not in capsys.readouterr().err
+def test_the_benchmark_runs(net: Net, tmp_path: Path) -> None:
+    """In a namespace of its own, with all targets that are installed."""
+    assert main(["--quick", "--only", "closed_loop", "--out", str(tmp_path)]) == 0
+    rows = json.loads((tmp_path / "bench.json").read_text("utf-8"))["results"]
+    assert {"wire", "limit", "native"} <= {row["name"] for row in rows}
+    assert all(row["value"] > 0 for row in rows)
