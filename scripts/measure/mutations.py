@@ -1,8 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""One-line mutations of the product, drawn at random, and the tests that catch them (mutations.toml).
+"""One-line mutations of the product (mutations.toml), and the tests that catch them.
 
-    .venv/bin/python -m scripts.measure.mutations draw SEED     ten for each area, as TOML
     .venv/bin/python -m scripts.measure.mutations check         whether every mutation still applies
     .venv/bin/python -m scripts.measure.mutations run [--all] OUT.jsonl [NAME...]    runs those that OUT lacks
 
@@ -16,47 +15,30 @@ means that only recorded results (trace hashes, golden files) catch a mutation.
 from __future__ import annotations
 
 import argparse
-import ast
 import json
 import os
-import random
 import re
 import subprocess
 import sys
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 
 import msgspec
 
-from scripts.measure.rooms import ROOT, text_of, tracked
+from scripts.measure.rooms import ROOT, text_of
 
 FILE = Path(__file__).parent / "mutations.toml"
 AREAS = {
-    "p4": ("p4src/", (".p4",), ("tests/p4src", "tests/flowcut", "tests/guards")),
-    "core": (
-        "tailrace/switch/core/c/",
-        (".c", ".h"),
-        ("tests/switch/core", "tests/switch/trace", "tests/pfc"),
-    ),
-    "server": ("tailrace/switch/p4runtime/", (".py",), ("tests/switch/p4runtime",)),
-    "nics": ("tailrace/hosts/", (".py",), ("tests/hosts",)),
-    "controller": ("controller/", (".py",), ("tests/controller", "tests/cli")),
-    "study": ("tailrace/experiments/", (".py",), ("tests/experiments", "tests/api")),
+    "p4": ("tests/p4src", "tests/flowcut", "tests/guards"),
+    "core": ("tests/switch/core", "tests/switch/trace", "tests/pfc"),
+    "server": ("tests/switch/p4runtime",),
+    "nics": ("tests/hosts",),
+    "controller": ("tests/controller", "tests/cli"),
+    "study": ("tests/experiments", "tests/api"),
 }
-"""For each area: the folder and the suffixes of its files, and the tests of its room."""
+"""For each area, the tests of its room."""
 RECORDED = ("tests/traces", "tests/checks/conformance", "tests/hosts/traces")
-PER_AREA = 10
-MUTANTS = {"<": "<=", "<=": "<", ">": ">=", ">=": ">", "==": "!=", "!=": "=="}
-C_COMPARISON = re.compile(r"(?<=[\w)\]] )(<=|>=|==|!=|<|>)(?= [\w(!~-])")
-C_CONSTANT = re.compile(r"(?<![\w.\"'<])([1-9]\d{0,5})(?![\w.\"'])")
-C_BRANCH = re.compile(r"^(\s*(?:\} else )?if )(\(.*\))( \{)?$")
-C_STATEMENT = re.compile(
-    r"^\s+(?!return|break|continue|goto|case|const|static|#|bit<|bool |\w+(\(\))? \**\w+(\[.*\])?( =|,|;))"
-    r"[\w.>\[\]-]+( [-+|&]?= |\().*[^{},]\s*;$"
-)
-"""A call or an assignment, but no declaration: without a declaration the code would not compile."""
-PY_OPERATORS = {ast.Lt: "<", ast.LtE: "<=", ast.Gt: ">", ast.GtE: ">=", ast.Eq: "==", ast.NotEq: "!="}
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,94 +52,6 @@ class Mutation:
     old: str
     new: str
     nth: int = 0
-
-
-# ---- drawing ----
-
-
-def c_candidates(lines: Sequence[str]) -> Iterator[tuple[int, str, str]]:
-    """The index, kind and new text of every mutation of C or P4 lines."""
-    in_comment = False
-    for index, line in enumerate(lines):
-        is_comment, in_comment = (
-            in_comment or line.lstrip().startswith(("//", "/*", "*", "#", "@")),
-            _ends_in_comment(line, in_comment),
-        )
-        if is_comment or '"' in line:
-            continue
-        code = re.split(r"//|/\*", line)[0].rstrip()
-        for match in C_COMPARISON.finditer(code):
-            yield index, "comparison", line[: match.start()] + MUTANTS[match[0]] + line[match.end() :]
-        for match in C_CONSTANT.finditer(code):
-            yield index, "constant", line[: match.start()] + str(int(match[0]) + 1) + line[match.end() :]
-        if branch := C_BRANCH.match(line):
-            yield index, "branch", f"{branch[1]}(!{branch[2]}){branch[3] or ''}"
-        if C_STATEMENT.match(code):
-            yield index, "statement", line[: len(line) - len(line.lstrip())] + ";"
-
-
-def _ends_in_comment(line: str, before: bool) -> bool:
-    """Whether a line of C ends inside a comment; `before`: whether it begins inside one."""
-    begin, end = line.rfind("/*"), line.rfind("*/")
-    return begin > end if begin != end else before
-
-
-def python_candidates(text: str, lines: Sequence[str]) -> Iterator[tuple[int, str, str]]:
-    """The index, kind and new text of every mutation of Python lines."""
-    for node in ast.walk(ast.parse(text)):
-        line = getattr(node, "lineno", 0) - 1
-        if line < 0 or getattr(node, "end_lineno", 0) != line + 1:
-            continue
-        begin, end, old = node.col_offset, node.end_col_offset, lines[line]  # type: ignore[attr-defined]
-        if isinstance(node, ast.Compare) and type(node.ops[0]) in PY_OPERATORS:
-            sign = PY_OPERATORS[type(node.ops[0])]
-            place = old.find(sign, node.left.end_col_offset)
-            yield line, "comparison", old[:place] + MUTANTS[sign] + old[place + len(sign) :]
-        elif isinstance(node, ast.Constant) and type(node.value) is int and node.value > 0:
-            yield line, "constant", old[:begin] + str(node.value + 1) + old[end:]
-        elif _can_be_dropped(node):
-            yield line, "statement", old[:begin] + "pass" + old[end:]
-    for node in ast.walk(ast.parse(text)):
-        if isinstance(node, ast.If) and node.test.end_lineno == node.test.lineno:
-            line, test = node.test.lineno - 1, node.test
-            old = lines[line]
-            begin, end = test.col_offset, test.end_col_offset
-            yield line, "branch", f"{old[:begin]}not ({old[begin:end]}){old[end:]}"
-
-
-def _can_be_dropped(node: ast.AST) -> bool:
-    """Whether a statement is a call or sets an attribute."""
-    if isinstance(node, ast.Assign):
-        return isinstance(node.targets[0], ast.Attribute)
-    return isinstance(node, ast.Expr) and isinstance(node.value, (ast.Call, ast.Await))
-
-
-def draw(seed: int) -> list[Mutation]:
-    """Ten mutations per area: each kind in turn, a random place of this kind; no line twice."""
-    drawn = []
-    for area, (folder, endings, _) in AREAS.items():
-        rng = random.Random(f"{seed} {area}")
-        places: dict[str, list[Mutation]] = {}
-        for path in sorted(path for path in tracked(*endings) if path.startswith(folder)):
-            text = text_of(path)
-            lines = text.splitlines()
-            candidates = python_candidates(text, lines) if path.endswith(".py") else c_candidates(lines)
-            for index, kind, new in candidates:
-                old = lines[index]
-                nth = "\n".join(lines[:index]).count(old)
-                places.setdefault(kind, []).append(Mutation("", area, kind, path, old, new, nth))
-        kinds = ["comparison", "constant", "statement", "branch"]
-        lines_seen: set[tuple[str, str, int]] = set()
-        while len(lines_seen) < PER_AREA:
-            chosen = rng.choice(places[kinds[len(lines_seen) % len(kinds)]])
-            if (place := (chosen.file, chosen.old, chosen.nth)) not in lines_seen:
-                lines_seen.add(place)
-                # all fields but the name
-                drawn.append(Mutation(f"{area}-{len(lines_seen)}", *list(asdict(chosen).values())[1:]))
-    return drawn
-
-
-# ---- running ----
 
 
 def read() -> list[Mutation]:
@@ -229,7 +123,7 @@ def outcome(mutations: Sequence[Mutation], command: Sequence[str], everything: b
 def by_mentions(mutation: Mutation) -> list[str]:
     """The test files of a mutation's room, sorted by how often they name the mutated module."""
     module = re.compile(rf"\b{re.escape(Path(mutation.file).stem)}\b")
-    files = [path for folder in AREAS[mutation.area][2] for path in (ROOT / folder).rglob("test_*.py")]
+    files = [path for folder in AREAS[mutation.area] for path in (ROOT / folder).rglob("test_*.py")]
     return [
         str(path) for path in sorted(files, key=lambda path: (-len(module.findall(path.read_text())), path))
     ]
@@ -296,25 +190,20 @@ def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("action", choices=("draw", "check", "run"))
-    parser.add_argument("words", nargs="*", metavar="SEED | OUT.jsonl [NAME...]")  # depends on the action
-    parser.add_argument("--all", action="store_true", help="run the tests of `make test-all`")
+    actions = parser.add_subparsers(dest="action", required=True)
+    actions.add_parser("check")
+    running = actions.add_parser("run")
+    running.add_argument("out", type=Path, metavar="OUT.jsonl")
+    running.add_argument("names", nargs="*", metavar="NAME")
+    running.add_argument("--all", action="store_true", help="run the tests of `make test-all`")
     options = parser.parse_args()
-    if options.action == "draw":
-        for mutation in draw(int(options.words[0])):
-            print(
-                "[[mutation]]",
-                *(f"{key} = {json.dumps(value)}" for key, value in asdict(mutation).items()),
-                "",
-                sep="\n",
-            )
-    elif options.action == "check":
+    if options.action == "check":
         for mutation in read():
             mutated(mutation)
+    elif subprocess.run(["git", "diff", "--quiet", "HEAD"], cwd=ROOT, check=False).returncode:
+        sys.exit("the work tree has changes, which would be lost when a mutation is reverted")
     else:
-        if subprocess.run(["git", "diff", "--quiet", "HEAD"], cwd=ROOT, check=False).returncode:
-            sys.exit("the work tree has changes, which would be lost when a mutation is reverted")
-        run(Path(options.words[0]), options.words[1:], options.all)
+        run(options.out, options.names, options.all)
 
 
 if __name__ == "__main__":
