@@ -9,6 +9,7 @@ from ipaddress import IPv4Address
 from pathlib import Path
 
 from checks.bench.program import ProgramCase
+from tailrace.codec.checksum import ipv4_checksum
 from tailrace.p4rt import programs
 from tailrace.p4rt.encoding import encode
 from tailrace.p4rt.entities import P4TableAction, P4TableEntry, P4TableMatch
@@ -53,13 +54,6 @@ def case(count: int, frames: Sequence[bytes] = ()) -> ProgramCase:
     return ProgramCase(program(), p4r.WriteRequest(updates=[*updates(count), address]), frames)
 
 
-def _ipv4_checksum(header: bytes) -> int:
-    total: int = sum(struct.unpack(f"!{len(header) // 2}H", header))
-    while total >> 16:
-        total = (total & 0xFFFF) + (total >> 16)
-    return ~total & 0xFFFF
-
-
 def frame(flow: int, length_bytes: int, routes: int = 1 << 16) -> bytes:
     """A UDP frame of a flow to one of `routes` routes; flows differ in the route and the source port.
 
@@ -70,7 +64,7 @@ def frame(flow: int, length_bytes: int, routes: int = 1 << 16) -> bytes:
         raise ValueError(f"a frame of {length_bytes} bytes is too short for its headers")
     before_checksum = struct.pack("!BBHHHBB", 0x45, 0, length_bytes - 14, 0, 0x4000, 64, _UDP)
     addresses = struct.pack("!II", _SOURCE, network(flow % routes) + 2)
-    checksum = struct.pack("!H", _ipv4_checksum(before_checksum + b"\0\0" + addresses))
+    checksum = struct.pack("!H", ipv4_checksum(before_checksum + b"\0\0" + addresses))
     udp = struct.pack("!HHHH", _FIRST_PORT + flow % _PORTS, _ROCE_PORT, length_bytes - 34, 0)
     ethernet = bytes.fromhex("020000000001 020000000002 0800")
     return (ethernet + before_checksum + checksum + addresses + udp).ljust(length_bytes, b"\0")

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from checks.conformance.program import Json
+from tailrace.codec.checksum import ipv4_checksum
 
 IPV4_FIELDS = {"version", "ihl", "total_len", "protocol", "checksum", "src", "dst"}
 UDP_FIELDS = {"src_port", "dst_port", "length", "checksum"}
@@ -37,16 +38,6 @@ class Chunk:
         return number.to_bytes(self.bits // 8, "big")
 
 
-def internet_checksum(data: bytes) -> int:
-    """The Internet checksum of RFC 1071."""
-    if len(data) % 2:
-        data += b"\0"
-    total = sum(int.from_bytes(data[i : i + 2], "big") for i in range(0, len(data), 2))
-    while total >> 16:
-        total = (total & 0xFFFF) + (total >> 16)
-    return ~total & 0xFFFF
-
-
 def repair(chunks: Sequence[Chunk], payload: bytes) -> None:
     """Sets, in place, the checksum of the first IPv4 header, and lengths and checksum of a UDP header before
     the payload. Does nothing without an IPv4 header.
@@ -61,9 +52,10 @@ def repair(chunks: Sequence[Chunk], payload: bytes) -> None:
         ipv4.values["total_len"] = 28 + len(payload)
         addresses = ipv4.values["src"].to_bytes(4, "big") + ipv4.values["dst"].to_bytes(4, "big")
         pseudo = addresses + bytes([0, ipv4.values["protocol"]]) + udp.values["length"].to_bytes(2, "big")
-        udp.values["checksum"] = internet_checksum(pseudo + udp.encode() + payload)
+        even = 20 + len(payload) + len(payload) % 2  # with the pseudo header of 12 bytes
+        udp.values["checksum"] = ipv4_checksum((pseudo + udp.encode() + payload).ljust(even, b"\0"))
     ipv4.values["checksum"] = 0
-    ipv4.values["checksum"] = internet_checksum(ipv4.encode())
+    ipv4.values["checksum"] = ipv4_checksum(ipv4.encode())
 
 
 Node = Any
