@@ -48,7 +48,7 @@ Connect = Callable[..., AbstractAsyncContextManager[Client]]
 @functools.lru_cache(maxsize=4096)  # every round of probes needs the same headers
 def packet_out_header(program: P4Program, op: str, index: int) -> list[p4r.PacketMetadata]:
     """The metadata of a packet-out with an operation of PacketOutOp_t."""
-    return packet_out_metadata(program, {"op": program.enum("PacketOutOp_t", op), "index": index})
+    return packet_out_metadata(program.p4info, {"op": program.enum("PacketOutOp_t", op), "index": index})
 
 
 class SessionState(Enum):
@@ -209,7 +209,7 @@ class Session:
             if message.HasField("arbitration"):
                 self._arbitrated(client, message.arbitration)
             elif message.HasField("packet") and self._program is not None:
-                fields = packet_in_fields(self._program, message.packet)
+                fields = packet_in_fields(self._program.p4info, message.packet)
                 self._hooks.packet(self.name, fields, message.packet.payload)
             elif message.HasField("digest") and self._program is not None:
                 for digest in digests.decode(self._program, self.name, message.digest):

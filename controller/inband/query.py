@@ -11,7 +11,7 @@ If a controller with this id reconnects meanwhile, the server rejects that contr
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Protocol
 
 from tailrace.controller.inband.responses import REASON_OF
@@ -19,7 +19,8 @@ from tailrace.p4rt.by_name.program import ProgramNames
 from tailrace.p4rt.connection import GrpcConnection
 from tailrace.p4rt.endpoint import run_at_once  # runs a coroutine that never suspends
 from tailrace.p4rt.errors import ElectionError, NoResponseError, UnsupportedError
-from tailrace.p4rt.messages import p4i, p4r
+from tailrace.p4rt.messages import p4r
+from tailrace.p4rt.packet_io import packet_in_fields, packet_out_metadata
 
 OPS = "PacketOutOp_t"
 REASONS = "PacketInReason_t"
@@ -89,16 +90,19 @@ class PrimaryQueryClient:
 
     def ask(self, switch: str, op: str, indices: Sequence[int]) -> Iterator[tuple[int, bytes]]:
         """See QueryClient. Repeats unanswered queries: packets to and from the CPU port may be lost."""
-        out, packet_in = _headers(self._program)  # P4Info's packet-out and packet-in headers
-        op_value = require_op(self._program, switch, switch, op)
+        info, op_value = self._program.info, require_op(self._program, switch, switch, op)
         reason = self._program.enum_value(REASONS, REASON_OF[op])
         waiting = list(dict.fromkeys(indices))
         for _ in range(_ROUNDS):
             for start in range(0, len(waiting), _WINDOW):
                 part = set(waiting[start : start + _WINDOW])
                 for index in sorted(part):
-                    self._send(out, {"op": op_value, "index": index})
-                for response in self._collect(packet_in, reason, part):
+                    message = p4r.StreamMessageRequest()
+                    message.packet.metadata.extend(
+                        packet_out_metadata(info, {"op": op_value, "index": index})
+                    )
+                    self._client.send(message)
+                for response in self._collect(reason, part):
                     waiting[waiting.index(response[0])] = -1  # answered; removed after this round
                     yield response
             waiting = [index for index in waiting if index >= 0]
@@ -110,39 +114,20 @@ class PrimaryQueryClient:
         """See QueryClient: always empty, as this client has only P4Runtime."""
         return []
 
-    def _send(self, header: p4i.ControllerPacketMetadata, values: Mapping[str, int]) -> None:
-        message = p4r.StreamMessageRequest()
-        for field in header.metadata:
-            number = values.get(field.name, 0)
-            size = max(1, (number.bit_length() + 7) // 8)
-            message.packet.metadata.add(metadata_id=field.id, value=number.to_bytes(size, "big"))
-        self._client.send(message)
-
-    def _collect(
-        self, header: p4i.ControllerPacketMetadata, reason: int | None, missing: set[int]
-    ) -> Iterator[tuple[int, bytes]]:
+    def _collect(self, reason: int | None, missing: set[int]) -> Iterator[tuple[int, bytes]]:
         """Responses to the queries `missing`, until all have arrived or none arrives for _ROUND_S."""
-        names = {field.id: field.name for field in header.metadata}
         deadline = time.monotonic() + _ROUND_S
         while missing:
             try:
                 message = run_at_once(self._client.receive(max(deadline - time.monotonic(), 0.0)))
             except NoResponseError:
                 return
-            values = {
-                names.get(item.metadata_id, ""): int.from_bytes(item.value, "big")
-                for item in message.packet.metadata
-            }
+            values = packet_in_fields(self._program.info, message.packet)
             index = values.get("index", -1)
             if message.HasField("packet") and values.get("reason") == reason and index in missing:
                 missing.discard(index)
                 deadline = time.monotonic() + _ROUND_S
                 yield index, message.packet.payload
-
-
-def _headers(program: ProgramNames) -> tuple[p4i.ControllerPacketMetadata, p4i.ControllerPacketMetadata]:
-    by_name = {header.preamble.name: header for header in program.info.controller_packet_metadata}
-    return by_name["packet_out"], by_name["packet_in"]
 
 
 def query_all(queries: QueryClient, switch: str, op: str, indices: Iterable[int]) -> dict[int, bytes]:

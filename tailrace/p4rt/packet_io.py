@@ -6,12 +6,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from tailrace.p4rt.messages import p4i, p4r
-from tailrace.p4rt.programs import P4Program
 
 
-def packet_in_fields(program: P4Program, packet: p4r.PacketIn) -> dict[str, int]:
-    """The fields of a packet-in that the program declares."""
-    names = {field.id: field.name for field in _declared(program, "packet_in")}
+def packet_in_fields(info: p4i.P4Info, packet: p4r.PacketIn) -> dict[str, int]:
+    """The fields of a packet-in that P4Info declares."""
+    names = {field.id: field.name for field in _declared(info, "packet_in")}
     return {
         names[field.metadata_id]: int.from_bytes(field.value, "big")
         for field in packet.metadata
@@ -19,16 +18,16 @@ def packet_in_fields(program: P4Program, packet: p4r.PacketIn) -> dict[str, int]
     }
 
 
-def packet_out_metadata(program: P4Program, values: Mapping[str, int]) -> list[p4r.PacketMetadata]:
-    """The metadata of a packet-out, from the value of each field that the program declares."""
+def packet_out_metadata(info: p4i.P4Info, values: Mapping[str, int]) -> list[p4r.PacketMetadata]:
+    """The metadata of a packet-out, from the value of each field that P4Info declares."""
     return [
         p4r.PacketMetadata(metadata_id=field.id, value=_octets(values[field.name]))
-        for field in _declared(program, "packet_out")
+        for field in _declared(info, "packet_out")
     ]
 
 
-def _declared(program: P4Program, header: str) -> Iterable[p4i.ControllerPacketMetadata.Metadata]:
-    headers = program.p4info.controller_packet_metadata
+def _declared(info: p4i.P4Info, header: str) -> Iterable[p4i.ControllerPacketMetadata.Metadata]:
+    headers = info.controller_packet_metadata
     return next((each.metadata for each in headers if each.preamble.alias == header), ())
 
 

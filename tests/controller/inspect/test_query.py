@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from unittest.mock import Mock
 
 from tailrace.controller.inband import query
 from tailrace.p4rt import programs
@@ -14,13 +15,10 @@ class LossyClient(query.PrimaryQueryClient):
     """The first round has no response for index 0."""
 
     def __init__(self, program: ProgramNames) -> None:
-        self._program = program
+        self._program, self._client = program, Mock()
         self.rounds: list[list[int]] = []
 
-    def _send(self, *_: object) -> None:
-        """Nothing is on the wire."""
-
-    def _collect(self, _header: object, _reason: object, missing: set[int]) -> Iterator[tuple[int, bytes]]:
+    def _collect(self, _reason: object, missing: set[int]) -> Iterator[tuple[int, bytes]]:
         self.rounds.append(sorted(missing))
         lost = {0} if len(self.rounds) == 1 else set()
         yield from ((index, b"") for index in sorted(missing - lost))
