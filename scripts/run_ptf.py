@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Run the PTF packet tests against BMv2 or the native switch, inside a network namespace made for the run.
 
-    run_ptf.py --target native|bmv2 [--plugin DIR] [--switch PROGRAM] [--ptf PROGRAM] [--parts N] [TEST ...]
+    run_ptf.py --target native|bmv2 [--plugin DIR] [--parts N] [TEST ...]
 
 Needs root (or CAP_NET_ADMIN and CAP_SYS_ADMIN). Enters a new namespace with one veth pair per port, and runs
 the switch and ptf in it; with the last process the kernel removes the namespace. The last port
@@ -26,7 +26,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from types import FrameType
 
-from tailrace.bmv2.process import EXECUTABLE, MISSING, NO_THRIFT, has_thrift
+from tailrace.bmv2.process import EXECUTABLE, MISSING, NO_THRIFT, has_thrift, stop
 from tailrace.cbuild.artifacts import P4_BUILD, ROOT
 from tailrace.p4rt import programs
 from tailrace.p4rt.errors import P4ProgramError
@@ -39,7 +39,6 @@ THRIFT_PORT = 9090
 """The default of simple_switch_grpc; --thrift-port is not given, as builds without Thrift refuse it."""
 DEVICE_ID = 1
 ADDRESS = "127.0.0.1:9559"
-STOP_S = 10.0
 _CLONE_NEWNET = 0x40000000
 WATCH_S = 0.5
 COVERAGE = "COVERAGE"
@@ -51,12 +50,8 @@ class PtfError(Exception):
     """The tests cannot be run; the message is one line for the user."""
 
 
-def program(stated: str | None, venv: str, name: str) -> str:
-    """Path of a program: the stated one, else the one in our environment, else the one on PATH."""
-    if stated:
-        if not shutil.which(stated):
-            raise PtfError(f"{stated}: no such program")
-        return stated
+def program(venv: str, name: str) -> str:
+    """Path of a program: the one in our environment, else the one on PATH."""
     ours = ROOT / venv / "bin" / name
     program = str(ours) if ours.is_file() else shutil.which(name)
     if not program:
@@ -143,16 +138,6 @@ def ptf_command(
     return [executable, *folders, *interfaces, *logs, "--test-params", parameters, *tests]
 
 
-def stop(process: subprocess.Popen[bytes]) -> None:
-    """Terminates a process and waits for its exit."""
-    process.terminate()
-    try:
-        process.wait(STOP_S)
-    except subprocess.TimeoutExpired:
-        process.kill()
-        process.wait()
-
-
 def run_beside(switch: subprocess.Popen[bytes], command: list[str], folder: Path) -> int:
     """Run a command until it or the switch ends; returns its exit code, or 1 if the switch ended first."""
     tests = subprocess.Popen(command, cwd=folder)
@@ -169,8 +154,8 @@ def run_beside(switch: subprocess.Popen[bytes], command: list[str], folder: Path
 
 def run_tests(options: argparse.Namespace) -> int:
     """Runs the tests in one namespace; returns the exit code."""
-    switch = program(options.switch, ".venv", SWITCHES[options.target])
-    ptf = program(options.ptf, ".venv-ptf", "ptf")
+    switch = program(".venv", SWITCHES[options.target])
+    ptf = program(".venv-ptf", "ptf")
     if not shutil.which("ip"):
         raise PtfError("the ip command is missing (package iproute2)")
     thrift_port = THRIFT_PORT if options.target == "native" or has_thrift(switch) else 0
@@ -214,8 +199,7 @@ def run_parts(options: argparse.Namespace) -> int:
     """
     files = {path.stem: path.stat().st_size for path in tests_folder(options.plugin).glob("test_*.py")}
     parts = deal(dict.fromkeys(options.tests, 1) if options.tests else files, options.parts)
-    given = {"plugin": options.plugin, "switch": options.switch, "ptf": options.ptf, "target": options.target}
-    arguments = [f"--{name}={value}" for name, value in given.items() if value is not None]
+    arguments = [f"--target={options.target}", *([f"--plugin={options.plugin}"] if options.plugin else [])]
     with contextlib.ExitStack() as stack:
         running = []
         for part in parts:
@@ -242,8 +226,6 @@ def main() -> int:
     parser = argparse.ArgumentParser(description="Run the PTF packet tests against one switch.")
     parser.add_argument("--target", choices=sorted(SWITCHES), required=True, help="the switch to test")
     parser.add_argument("--plugin", type=Path, metavar="DIR", help="run the tests in DIR/ptf_tests, not ours")
-    parser.add_argument("--switch", help="executable of the switch (default: that of the target)")
-    parser.add_argument("--ptf", help="ptf executable (default: .venv-ptf/bin/ptf, else PATH)")
     parser.add_argument("--parts", type=int, default=1, help="how many runs share the tests")
     parser.add_argument("tests", nargs="*", help="names of tests or groups (default: all)")
     options = parser.parse_args()

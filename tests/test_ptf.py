@@ -40,7 +40,7 @@ def test_a_switch_that_is_missing(run_ptf, monkeypatch):
         ("some_switch", "some_switch is neither in .venv nor on PATH"),
     ):
         with pytest.raises(run_ptf.PtfError) as caught:
-            run_ptf.program(None, ".venv", name)
+            run_ptf.program(".venv", name)
         assert str(caught.value) == text
 
 
@@ -84,9 +84,9 @@ def test_a_plug_in_brings_its_own_tests(run_ptf, tmp_path):
     assert command[-1] == "one"
 
 
-def test_missing_switch_is_one_line(tmp_path):
-    """No such program: one line on standard error, exit code 2."""
-    command = [sys.executable, str(SCRIPT), "--target", "native", "--switch", str(tmp_path / "none")]
+def test_missing_tests_are_one_line(tmp_path):
+    """No folder of tests: one line on standard error, exit code 2."""
+    command = [sys.executable, str(SCRIPT), "--target", "native", "--parts=2", f"--plugin={tmp_path}"]
     done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
     assert done.returncode == 2
     assert done.stdout == ""
@@ -117,9 +117,9 @@ def test_parts_share_the_files_of_tests(run_ptf, tmp_path, capsys):
     for name, length in (("test_a.py", 30), ("test_b.py", 50), ("test_c.py", 10)):
         (folder / name).write_text("#" * length)
     script = tmp_path / "part.py"
-    script.write_text("import sys; print(*sys.argv[4:]); raise SystemExit('test_b' in sys.argv)\n")
+    script.write_text("import sys; print(*sys.argv[3:]); raise SystemExit('test_b' in sys.argv)\n")
     run_ptf.__file__ = str(script)
-    options = argparse.Namespace(parts=2, plugin=tmp_path, switch=None, ptf="ptf", target="native", tests=[])
+    options = argparse.Namespace(parts=2, plugin=tmp_path, target="native", tests=[])
     assert run_ptf.run_parts(options) == 1
     assert capsys.readouterr().err == "test_b\ntest_a test_c\n"
     options.tests = ["test_a.OneTest", "test_c.TwoTest", "test_a.OtherTest"]

@@ -10,13 +10,12 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
 from checks.bench.result import BenchError
-from tailrace.bmv2.process import DEVICE_ID, free_ports
+from tailrace.bmv2.process import DEVICE_ID, free_ports, stop
 from tailrace.p4rt.connection import GrpcConnection
 from tailrace.p4rt.endpoint import run_at_once  # runs a coroutine that never suspends
 from tailrace.spec.text import one_line
 
 START_S = 30.0
-STOP_S = 10.0
 _POLL_S = 0.1
 
 
@@ -52,9 +51,4 @@ def running_switch(command: Sequence[str], *options: str) -> Iterator[GrpcConnec
             yield connection
         finally:
             connection.close()
-            process.terminate()
-            try:
-                process.wait(STOP_S)
-            except subprocess.TimeoutExpired:
-                process.kill()
-                process.wait()
+            stop(process)

@@ -59,6 +59,16 @@ def free_ports(count: int) -> list[int]:
             sock.close()
 
 
+def stop(process: subprocess.Popen[bytes]) -> None:
+    """Terminates a process and waits for its exit."""
+    process.terminate()
+    try:
+        process.wait(_STOP_S)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.wait()
+
+
 class Bmv2Process:
     """A simple_switch_grpc process; a context manager. `bmv2.dataplane` exchanges packets with it.
 
@@ -134,9 +144,4 @@ class Bmv2Process:
 
     def stop(self) -> None:
         """Terminates the process."""
-        self._process.terminate()
-        try:
-            self._process.wait(_STOP_S)
-        except subprocess.TimeoutExpired:
-            self._process.kill()
-            self._process.wait()
+        stop(self._process)
