@@ -29,7 +29,7 @@ from functools import partial
 from pathlib import Path
 from typing import Literal
 
-from checks.bench import library, program, routes
+from checks.bench import library, program, routes, tables
 from checks.bench.library import ffi
 from checks.bench.noise import Round, alternating
 from checks.bench.program import ProgramCase
@@ -170,19 +170,12 @@ def reflector() -> Iterator[None]:
 
 
 def find_targets() -> dict[str, tuple[str, ...]]:
-    """The command of each installed switch, with its options, by name of the target.
-
-    Raises:
-        BenchError: the native switch is not installed.
-    """
-    beside_python = Path(sys.executable).with_name("tailrace_switch_grpc")
-    native = str(beside_python) if beside_python.exists() else shutil.which(beside_python.name)
-    if native is None:
-        raise BenchError("tailrace_switch_grpc is not installed: run `make setup`")
+    """The command of each installed switch, by name of the target."""
+    targets: dict[str, tuple[str, ...]] = {NATIVE: (*tables.NATIVE, *_PORTS)}
     if (bmv2 := shutil.which(EXECUTABLE)) is None:
         print(f"bench: {MISSING}: no ratios to it", file=sys.stderr)
-        return {NATIVE: (native, *_PORTS)}
-    return {BMV2: (bmv2, *_PORTS), BMV2_LOG: (bmv2, *_PORTS, "--log-console"), NATIVE: (native, *_PORTS)}
+        return targets
+    return targets | {BMV2: (bmv2, *_PORTS), BMV2_LOG: (bmv2, *_PORTS, "--log-console")}
 
 
 def _measure(files: Files | None, quick: bool) -> list[BenchResult]:
@@ -211,7 +204,7 @@ def _measure(files: Files | None, quick: bool) -> list[BenchResult]:
             return all_loads("h0", "h1")
 
     def switch(command: Sequence[str]) -> list[LoadFigures]:
-        with running_switch(command[:1], *command[1:]) as connection:
+        with running_switch(command) as connection:
             program.load(connection, program_case)
             return all_loads("h0", "h1")
 

@@ -45,7 +45,7 @@ OPTIONS = (
     *("-strat", "ecmp_host", "-paths", "64", "-hop_latency", "1", "-linkspeed", str(RATE_MBPS)),
     *("-mtu", str(MTU_BYTES), "-end", str(END_US)),
 )
-_FINISHED = re.compile(r"^Flow \S+ \d+ finished at ([0-9.e+]+) ", re.MULTILINE)
+_FINISHED = re.compile(r"^Flow \S+ \d+ finished at [0-9.e+]+ ", re.MULTILINE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,11 +91,6 @@ def connection_matrix(size: Size) -> str:
         pair = f"{indexes[flow.src]}->{indexes[flow.dst]}"
         lines.append(f"{pair} id {flow_id} start {flow.start_ns * 1000} size {flow.bytes}")
     return "\n".join(lines) + "\n"
-
-
-def finished_us(text: str) -> list[float]:
-    """When flows ended, in microseconds, from what htsim prints."""
-    return [float(time_us) for time_us in _FINISHED.findall(text)]
 
 
 def _children_s() -> float:
@@ -148,8 +143,8 @@ def run_htsim(size: Size, executable: str, matrix: Path) -> CommandTimes:
     command = [executable, "-tm", str(matrix), "-nodes", str(size.hosts), *OPTIONS]
     # htsim writes a file idmap.txt into its working directory
     times, text = timed([*command, "-o", str(matrix.with_suffix(".log"))], matrix.parent)
-    if len(finished_us(text)) != size.hosts:
-        raise BenchError(f"{HTSIM} finished {len(finished_us(text))} of {size.hosts} flows")
+    if (finished := len(_FINISHED.findall(text))) != size.hosts:
+        raise BenchError(f"{HTSIM} finished {finished} of {size.hosts} flows")
     return times
 
 

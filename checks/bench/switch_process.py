@@ -20,19 +20,18 @@ _POLL_S = 0.1
 
 
 @contextmanager
-def running_switch(command: Sequence[str], *options: str) -> Iterator[GrpcConnection]:
+def running_switch(command: Sequence[str]) -> Iterator[GrpcConnection]:
     """A switch without a program, for a `with` block.
 
     Args:
-        command: simple_switch_grpc, or a switch that takes the same arguments.
-        options: further arguments, such as its ports.
+        command: simple_switch_grpc, or a switch with the same options; may have more options.
 
     Raises:
         BenchError: the switch ends at once, or does not listen in START_S seconds.
         SwitchError: the switch refuses the primary controller.
     """
     address = f"127.0.0.1:{free_ports(1)[0]}"
-    arguments = ["--no-p4", "--device-id", str(DEVICE_ID), *options, "--", "--grpc-server-addr", address]
+    arguments = ["--no-p4", "--device-id", str(DEVICE_ID), "--", "--grpc-server-addr", address]
     with tempfile.TemporaryFile() as log:
         process = subprocess.Popen(
             [*command, *arguments], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=log
