@@ -102,15 +102,6 @@ def interfaces() -> dict[str, Interface]:
     return counted
 
 
-@dataclass(frozen=True, slots=True)
-class LoadResult:
-    """The outcome: reasons to distrust the run, and each process's share of a CPU and mean wait."""
-
-    reasons: tuple[str, ...]
-    cpu_share: Mapping[str, float]
-    mean_wait_us: Mapping[str, float]
-
-
 class LoadWatch:
     """Compares two readings of the machine's counters, at the start and at the end of the traffic."""
 
@@ -143,22 +134,16 @@ class LoadWatch:
             if used != CpuUsage():
                 self._latest[name] = used
 
-    def result(self, seen: Mapping[str, Interface], taken: Mapping[str, int]) -> LoadResult:
-        """Takes the second reading, and compares it with the first.
+    def reasons(self, seen: Mapping[str, Interface], taken: Mapping[str, int]) -> list[str]:
+        """Takes the second reading, and compares it with the first; returns reasons to distrust the run.
 
         Args:
             seen: the interfaces now, read before the programs' counters, without those of links that failed
                 on purpose, where frames may get lost.
             taken: frames that programs have read by now, by interface; other interfaces are not compared.
         """
-        wall_s = self._sampled - self._start
         used = {name: used.since(self._usage[name]) for name, used in self._latest.items()}
-        reasons = [*self._late(used), *self._dropped(seen), *self._overrun(seen, taken)]
-        return LoadResult(
-            tuple(reasons),
-            {name: round(use.run_ns / 1e9 / wall_s, 3) for name, use in used.items()} if wall_s else {},
-            {name: round(use.mean_wait_ns / 1e3, 1) for name, use in used.items()},
-        )
+        return [*self._late(used), *self._dropped(seen), *self._overrun(seen, taken)]
 
     def _late(self, used: Mapping[str, CpuUsage]) -> Iterable[str]:
         limit = LATE_SHARE * self._frame_ns

@@ -6,7 +6,7 @@ from __future__ import annotations
 import json
 import sys
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +18,7 @@ from fabric_control import ControllerProcess, reasons_to_distrust
 from fabric_faults import schedule
 from fabric_links import FabricLinks, add_delays
 from fabric_live import FabricControl
-from fabric_load import LoadResult, LoadWatch, interfaces
+from fabric_load import LoadWatch, interfaces
 from fabric_net import FabricNet
 from fabric_plan import BMV2, NATIVE, LinkPlan, SwitchPlan, command, make_plan, queue_depth, queue_packets
 from fabric_process import FabricProcess, end_all
@@ -188,7 +188,7 @@ class FabricRun:
             self._processes.remove(traffic.process)
             if self.job.sources:
                 net.silence(silent=False)
-        return self._write(report, load.result(seen, taken), before, after, pfc)
+        return self._write(report, load.reasons(seen, taken), before, after, pfc)
 
     def _counts(self, net: FabricNet) -> tuple[dict[str, dict[str, int]], dict[str, int], dict[str, Any]]:
         """The programs' counts by switch, frames received by interface, and PFC counts."""
@@ -219,7 +219,7 @@ class FabricRun:
     def _write(
         self,
         collected: Mapping[str, Any],
-        load: LoadResult,
+        load: Sequence[str],
         before: Mapping[str, Mapping[str, int]],
         after: Mapping[str, Mapping[str, int]],
         pfc: Mapping[str, Any],
@@ -228,25 +228,18 @@ class FabricRun:
 
         Args:
             collected: the result of the hosts' driver (tailrace.hosts.driver.report.make_result).
-            load: the load of the machine during the traffic.
+            load: signs of an overloaded machine, from the LoadWatch.
             before, after: the programs' counts by switch, before and after the traffic.
             pfc: PFC counts, from `_counts`.
         """
-        reasons = [*collected["overload"], *load.reasons, *self._reasons_to_distrust()]
+        reasons = [*collected["overload"], *load, *self._reasons_to_distrust()]
         result = {
             "flows": collected["flows"],
-            "hosts": collected["counters"],
             "switches": {
                 name: {counter: value - before[name].get(counter, 0) for counter, value in sums.items()}
                 for name, sums in after.items()
             },
-            "overloaded": {"flag": bool(reasons), "reasons": reasons},
-            "load": {
-                "cpu_share": load.cpu_share,
-                "mean_wait_us": load.mean_wait_us,
-                "hosts_busy_share": round(collected["busy_ns"] / max(1, collected["wall_ns"]), 3),
-                "hosts_lag_ns": collected["lag_ns"],
-            },
+            "overloaded": {"reasons": reasons},
             "gaps": collected["gaps"],
             "learned": collected["learned"],
             "frames": collected["frames"],
