@@ -68,12 +68,10 @@ def outputs_of(program: Path, build_dir: Path) -> tuple[Path, Path]:
 
 
 def compiler() -> list[str]:
-    """The command that runs p4c's BMv2 back end. Raises CompileError when there is none on PATH."""
-    if shutil.which("p4c-bm2-ss"):
-        return ["p4c-bm2-ss", "--arch", "v1model"]
-    if shutil.which("p4c"):
-        return ["p4c", "--target", "bmv2", "--arch", "v1model"]
-    raise CompileError("neither p4c-bm2-ss nor p4c is on PATH", code=2)
+    """The command that runs p4c's BMv2 back end. Raises CompileError when it is not on PATH."""
+    if not shutil.which("p4c-bm2-ss"):
+        raise CompileError("p4c-bm2-ss (of p4c) is not on PATH", code=2)
+    return ["p4c-bm2-ss", "--arch", "v1model"]
 
 
 def compile_program(
@@ -82,10 +80,7 @@ def compile_program(
     """Compile one program. Runs inside `source_dir`, so that the output names sources relative to it."""
     relative = program.relative_to(source_dir)
     json_path, p4info_path = outputs_of(program, build_dir)
-    if command[0] == "p4c":
-        target = ["--p4runtime-files", str(p4info_path), "-o", str(build_dir)]
-    else:
-        target = ["--p4runtime-files", str(p4info_path), "-o", str(json_path)]
+    target = ["--p4runtime-files", str(p4info_path), "-o", str(json_path)]
     run = subprocess.run(
         [*command, "-I", ".", *([] if include is None else ["-I", str(include)]), *target, str(relative)],
         cwd=source_dir,
@@ -99,7 +94,6 @@ def compile_program(
         json_path.unlink(missing_ok=True)
         p4info_path.unlink(missing_ok=True)
         raise CompileError(f"{relative}: p4c reports:\n{text}")
-    (build_dir / f"{program.stem}.p4i").unlink(missing_ok=True)
     document = json.loads(json_path.read_text("utf-8"))
     document["program"] = str(relative)
     relocate(document, source_dir, include)
