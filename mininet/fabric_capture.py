@@ -20,8 +20,9 @@ from typing import BinaryIO
 
 from fabric_sandbox import inside
 
-MAGIC_NS, LINKTYPE_ETHERNET = 0xA1B23C4D, 1
-SNAP_BYTES = 16384
+from tailrace.codec.captures import PCAP_HEADER, pcap_packet
+
+_MOST_BYTES = 16384
 _ETH_P_ALL = 3
 _SOL_PACKET, _PACKET_AUXDATA, _PACKET_IGNORE_OUTGOING = 263, 8, 23
 _SO_TIMESTAMPNS = 35
@@ -48,7 +49,7 @@ def open_tap(interface: str, pid: int) -> socket.socket:
 def read_frame(tap: socket.socket) -> tuple[int, bytes] | None:
     """The time in ns and the bytes of the next frame, with its VLAN tag in place; None: no frame waits."""
     try:
-        frame, ancillary, _flags, _address = tap.recvmsg(SNAP_BYTES, _ANCILLARY_BYTES)
+        frame, ancillary, _flags, _address = tap.recvmsg(_MOST_BYTES, _ANCILLARY_BYTES)
     except (BlockingIOError, InterruptedError):
         return None
     except OSError as error:
@@ -70,18 +71,6 @@ def read_frame(tap: socket.socket) -> tuple[int, bytes] | None:
     return time_ns, frame
 
 
-def open_file(path: Path) -> BinaryIO:
-    """A new capture file."""
-    file = path.open("wb")
-    file.write(struct.pack("=IHHiIII", MAGIC_NS, 2, 4, 0, 0, SNAP_BYTES, LINKTYPE_ETHERNET))
-    return file
-
-
-def write_frame(file: BinaryIO, time_ns: int, frame: bytes) -> None:
-    seconds, rest_ns = divmod(time_ns, 1_000_000_000)
-    file.write(struct.pack("=IIII", seconds, rest_ns, len(frame), len(frame)) + frame)
-
-
 class Recorder:
     """Writes frames from taps (sockets of open_tap) to files until `running` is false."""
 
@@ -92,7 +81,8 @@ class Recorder:
 
     def add(self, path: Path, taps: list[socket.socket]) -> None:
         """Records the frames of all `taps` in one file."""
-        file = open_file(path)
+        file = path.open("wb")
+        file.write(PCAP_HEADER)
         self._files.append(file)
         for tap in taps:
             self._selector.register(tap, selectors.EVENT_READ, file)
@@ -115,7 +105,7 @@ class Recorder:
             tap = key.fileobj
             assert isinstance(tap, socket.socket)
             while (read := read_frame(tap)) is not None:
-                write_frame(key.data, *read)
+                key.data.write(pcap_packet(*read, len(read[1])))
         return bool(ready)
 
     def _flush(self) -> None:

@@ -3,13 +3,14 @@
 
 from __future__ import annotations
 
-import socket
 import time
 from pathlib import Path
 
 from fabric_plan import SwitchPlan
 from fabric_process import FabricProcess
 from fabric_report import FabricError
+
+from tailrace.controller.inband.relay import listens
 
 START_S = 30.0
 """Timeout until all switches listen, plus one second per switch."""
@@ -27,7 +28,7 @@ def wait_ready(switches: dict[str, tuple[SwitchPlan, FabricProcess]]) -> None:
     waiting = dict(switches)
     while waiting:
         for name, (plan, process) in list(waiting.items()):
-            if _listens(plan.address):
+            if listens(Path(plan.address.removeprefix("unix:"))):
                 del waiting[name]
             else:
                 process.check()
@@ -35,15 +36,6 @@ def wait_ready(switches: dict[str, tuple[SwitchPlan, FabricProcess]]) -> None:
             raise FabricError(f"{', '.join(waiting)}: no P4Runtime server in time")
         if waiting:
             time.sleep(_POLL_S)
-
-
-def _listens(address: str) -> bool:
-    with socket.socket(socket.AF_UNIX) as probe:
-        try:
-            probe.connect(address.partition(":")[2])
-        except OSError:
-            return False
-    return True
 
 
 def compile_ahead(program: Path) -> None:

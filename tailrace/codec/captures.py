@@ -196,11 +196,20 @@ def write_pcap(path: Path, frames: Iterable[TimedFrame]) -> None:
 
 def write_frames(file: BinaryIO, frames: Iterable[tuple[int, bytes, int]]) -> None:
     """Writes pcap as frames come: for each the time in ns, the octets, and the length on the link."""
-    file.write(struct.pack("<IHHIIII", 0xA1B23C4D, 2, 4, 0, 0, MAX_FRAME_BYTES, _ETHERNET))
+    file.write(PCAP_HEADER)
     file.flush()
     for time_ns, data, length in frames:
-        file.write(struct.pack("<IIII", *divmod(time_ns, NS_PER_S), len(data), length) + data)
+        file.write(pcap_packet(time_ns, data, length))
         file.flush()
+
+
+PCAP_HEADER = struct.pack("<IHHIIII", 0xA1B23C4D, 2, 4, 0, 0, MAX_FRAME_BYTES, _ETHERNET)
+"""The begin of a pcap file of Ethernet frames with times in ns."""
+
+
+def pcap_packet(time_ns: int, data: bytes, length: int) -> bytes:
+    """A frame in such a file; `length`: its length on the link."""
+    return struct.pack("<IIII", *divmod(time_ns, NS_PER_S), len(data), length) + data
 
 
 def frames_of(content: bytes) -> Iterator[CapturedFrame]:

@@ -18,7 +18,6 @@ from pathlib import Path
 
 import pytest
 from fabric_bmv2 import thrift
-from fabric_capture import open_file, write_frame
 from fabric_control import reasons_to_distrust
 from fabric_faults import schedule
 from fabric_links import FabricLinks
@@ -32,6 +31,7 @@ from scapy.layers.l2 import Dot1Q, Ether
 from scapy.utils import PcapReader
 
 from tailrace.bmv2.thrift import ThriftClient, ThriftError
+from tailrace.codec.captures import PCAP_HEADER, pcap_packet
 from tailrace.p4rt.target import target
 from tailrace.sim.link_faults import LinkDown, LinkFault, LinkSlow
 from tailrace.topology import parse_topology
@@ -100,8 +100,8 @@ def test_steps_are_in_order_of_time() -> None:
 def test_captures_are_read_by_others(tmp_path: Path) -> None:
     """Frames and times in ns survive, VLAN tags too."""
     frame = bytes(Ether(src="02:00:00:00:00:01") / Dot1Q(vlan=7) / b"payload")
-    with open_file(tmp_path / "x.pcap") as file:
-        write_frame(file, 1_234_567_890_123_456_789, frame)
+    packet_bytes = pcap_packet(1_234_567_890_123_456_789, frame, len(frame))
+    (tmp_path / "x.pcap").write_bytes(PCAP_HEADER + packet_bytes)
     with PcapReader(str(tmp_path / "x.pcap")) as reader:
         (packet,) = list(reader)
     assert bytes(packet) == frame
