@@ -16,7 +16,7 @@ import msgspec
 from tailrace.p4rt import programs
 from tailrace.p4rt.diff import ByKey, EntityChange, by_key, diff, diff_by_key, stages
 from tailrace.p4rt.encoding import encode, encode_shared
-from tailrace.p4rt.endpoint import Endpoint, Readable, run_at_once
+from tailrace.p4rt.endpoint import BATCH, Endpoint, Readable, run_at_once, write_all
 from tailrace.p4rt.entities import P4Entity, P4TableEntry
 from tailrace.p4rt.entry_files import Updates, refusal
 from tailrace.p4rt.errors import ReadError, ReconcileError, WriteError
@@ -25,9 +25,6 @@ from tailrace.p4rt.intent import SwitchIntent
 from tailrace.p4rt.messages import p4i, p4r
 from tailrace.p4rt.programs import P4Program
 from tailrace.p4rt.status import Code
-
-BATCH = 500
-"""Updates in one write; far below gRPC's usual 4 MiB a message."""
 
 ROUNDS = 3
 """How often `reconcile` writes differences before it gives up: another client may be writing, too."""
@@ -228,16 +225,12 @@ async def install_files(endpoint: Endpoint, program: P4Program, updates: Updates
         SwitchError: it refuses the program, or is not reachable.
     """
     await endpoint.push(program)
-    failures: dict[int, str] = {}
-    for start in range(0, len(updates), BATCH):
-        try:
-            await endpoint.write(updates[start : start + BATCH])
-        except WriteError as error:
-            if not error.failures:
-                raise
-            failures |= {start + index: text for index, text in error.failures.items()}
-    if failures:
-        raise WriteError(endpoint.name, refusal(updates, program.p4info, failures))
+    try:
+        await write_all(endpoint, updates)
+    except WriteError as error:
+        if not error.failures:
+            raise
+        raise WriteError(endpoint.name, refusal(updates, program.p4info, error.failures)) from error
     return _count(updates)
 
 

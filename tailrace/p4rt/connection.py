@@ -11,8 +11,7 @@ import grpc
 
 from tailrace.p4rt.channel import BlockingChannel, SwitchAddress
 from tailrace.p4rt.client import Client
-from tailrace.p4rt.endpoint import run_at_once
-from tailrace.p4rt.errors import WriteError
+from tailrace.p4rt.endpoint import run_at_once, write_all
 from tailrace.p4rt.messages import p4i, p4r
 from tailrace.p4rt.programs import parse_p4info
 from tailrace.p4rt.requests import TraceRequest
@@ -24,8 +23,6 @@ from tailrace.spec.spec_string import check_text
 
 TIMEOUT_S = 10.0
 """Timeout of a call, in s."""
-BATCH = 500
-"""Maximum number of updates in a Write; simple_switch_grpc limits messages to 4 MiB."""
 
 
 class Connection(Protocol):
@@ -105,26 +102,8 @@ class GrpcConnection:
         return run_at_once(self.client.read(entities))
 
     def write(self, updates: Sequence[p4r.Update]) -> None:
-        """Writes updates in order, as the primary (`client.become_primary`).
-
-        Raises:
-            WriteError: the updates in `failures` were rejected; all other updates are written.
-            SwitchError: a batch failed; its updates and all later updates were not written.
-        """
-        failures: dict[int, str] = {}
-        for first in range(0, len(updates), BATCH):
-            batch = updates[first : first + BATCH]
-            try:
-                run_at_once(self.client.write(batch))
-            except WriteError as error:
-                if not error.failures:
-                    raise
-                if max(error.failures) >= len(batch):
-                    problem = f"{error.problem}; the response has more errors than the request has updates"
-                    raise WriteError(self.name, problem, error.code) from error
-                failures |= {first + index: why for index, why in error.failures.items()}
-        if failures:
-            raise WriteError(self.name, f"{len(failures)} updates were refused", failures=failures)
+        """Writes updates in order, as the primary (`client.become_primary`). Raises as `write_all`."""
+        run_at_once(write_all(self.client, updates))
 
     def statistics(self) -> dict[str, Any] | None:
         """The traffic manager's counts of a native switch (switch.p4runtime.statistics)."""

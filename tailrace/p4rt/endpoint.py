@@ -6,8 +6,12 @@ from __future__ import annotations
 from collections.abc import Coroutine, Sequence
 from typing import Any, Protocol, TypeVar
 
+from tailrace.p4rt.errors import WriteError
 from tailrace.p4rt.messages import p4r
 from tailrace.p4rt.programs import P4Program
+
+BATCH = 500
+"""Maximum number of updates in a Write; simple_switch_grpc limits messages to 4 MiB."""
 
 _T = TypeVar("_T")
 
@@ -56,6 +60,29 @@ class Endpoint(Readable, Protocol):
             SwitchError: the program was rejected, or the switch is unreachable.
         """
         ...
+
+
+async def write_all(endpoint: Endpoint, updates: Sequence[p4r.Update]) -> None:
+    """Writes any number of updates in order.
+
+    Raises:
+        WriteError: the updates in `failures` were rejected; all other updates are written.
+        SwitchError: a batch failed; its updates and all later updates were not written.
+    """
+    failures: dict[int, str] = {}
+    for first in range(0, len(updates), BATCH):
+        batch = updates[first : first + BATCH]
+        try:
+            await endpoint.write(batch)
+        except WriteError as error:
+            if not error.failures:
+                raise
+            if max(error.failures) >= len(batch):
+                problem = f"{error.problem}; the response has more errors than the request has updates"
+                raise WriteError(endpoint.name, problem, error.code) from error
+            failures |= {first + index: why for index, why in error.failures.items()}
+    if failures:
+        raise WriteError(endpoint.name, f"{len(failures)} updates were refused", failures=failures)
 
 
 def run_at_once(coroutine: Coroutine[Any, Any, _T]) -> _T:
