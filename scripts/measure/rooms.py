@@ -11,8 +11,6 @@ import msgspec
 ROOT = Path(__file__).resolve().parents[2]
 SUFFIXES = (".py", ".c", ".h", ".js", ".ts")
 TESTS = ("tests/", "ptf_tests/")
-LINKS = {"tailrace/controller/": "controller/", "tailrace/mininet/": "mininet/"}
-"""Symbolic links in the package, and the top-level folders that they lead to."""
 
 _ROOMS = msgspec.toml.decode((Path(__file__).parent / "rooms.toml").read_bytes(), type=dict[str, list[str]])
 _PREFIXES = {prefix: room for room, prefixes in _ROOMS.items() for prefix in prefixes}
@@ -23,9 +21,6 @@ def room_of(path: str) -> str:
 
     Raises KeyError if no prefix in rooms.toml fits.
     """
-    for link, folder in LINKS.items():
-        if path.startswith(link):
-            path = folder + path.removeprefix(link)
     return _PREFIXES[max((prefix for prefix in _PREFIXES if path.startswith(prefix)), key=len, default=path)]
 
 
