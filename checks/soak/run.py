@@ -38,7 +38,7 @@ from tailrace.sim.control import ControlPlane, probe_interval_ns
 from tailrace.sim.job import Job
 from tailrace.sim.network import Network
 from tailrace.sim.run import VirtualBackend
-from tailrace.study.run import run as run_plan
+from tailrace.study.task import run as run_plan
 from tailrace.topology import next_hops
 from tailrace.topology.kinds import LEAF_SPINE
 from tailrace.topology.paths.shapes import shape_of

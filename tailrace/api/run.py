@@ -38,10 +38,10 @@ from tailrace.study.grids import comparison_grid, plans, sweep_grid
 from tailrace.study.pool import PCAP, OnResult, Where
 from tailrace.study.prepare import choose_target, report_nics, report_runs, report_scale, report_transports
 from tailrace.study.progress import Display
-from tailrace.study.run import run as run_plan
 from tailrace.study.store.reuse import store_writer
 from tailrace.study.store.store import Store
 from tailrace.study.task import backend_of, key_of
+from tailrace.study.task import run as run_plan
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -20,19 +20,20 @@ from msgspec import structs
 
 from tailrace.experiments.plan.experiment import Experiment
 from tailrace.experiments.plan.identity import run_id_of, short_hash
-from tailrace.experiments.plan.plan import plan
+from tailrace.experiments.plan.plan import Plan, plan
 from tailrace.experiments.plan.spec_list import case_name
 from tailrace.p4rt import programs
 from tailrace.results.atomic_folder import atomic_folder
 from tailrace.results.result import SUMMARY, Result, read_result, read_summary, write_result
+from tailrace.results.run_result import result_of
 from tailrace.schemes.base import SchemeConfig, resolve
 from tailrace.sim.errors import RunError
-from tailrace.sim.outcome import Backend, Report
+from tailrace.sim.outcome import Backend, Progress, Report
 from tailrace.sim.run import VirtualBackend
 from tailrace.spec import Error, SpecError, plugins
 from tailrace.spec.errors import FileError
 from tailrace.study.code_hash import code_sha256, sources_sha256
-from tailrace.study.run import run
+from tailrace.study.machine import Usage
 from tailrace.topology import Topology
 
 _FORMAT = 3
@@ -122,6 +123,38 @@ def code_of(experiment: Experiment) -> str:
 def _program_sha256(scheme: SchemeConfig, topology: Topology) -> str:
     """The hash of the compiled program that a scheme's switches run in a topology."""
     return programs.load(resolve(scheme, topology).program).sha256
+
+
+def run(
+    planned: Plan, backend: Backend, report: Report, *, label: str, pcap_dir: Path | None = None
+) -> Result:
+    """Run a plan to its end.
+
+    Args:
+        planned: the network, traffic and faults to run.
+        backend: the simulator or the Mininet network that runs it.
+        report: called with the progress.
+        label: short name of the scheme.
+        pcap_dir: folder for captures of every link; None: no captures.
+
+    Raises:
+        SpecError: the target does not support the experiment, or code of a plug-in (a metric, a NIC) failed.
+        RunError: the run failed, or did not report the flows of the plan.
+    """
+    usage = Usage()
+    # errors that a plug-in causes get its file and line
+    with plugins.blamed(label, *_parts(planned)):
+        outcome = backend.run(structs.replace(planned.job, pcap_dir=pcap_dir), report)
+        if outcome.pfc is not None and outcome.pfc.storms:
+            report(Progress("traffic", note=outcome.pfc.storm_note))
+        return result_of(planned, outcome, label, usage.taken() if planned.target == "virtual" else {})
+
+
+def _parts(planned: Plan) -> tuple[object, ...]:
+    """The parts of a run that a plug-in may have defined."""
+    parsed = planned.experiment.parsed
+    traffic = () if parsed.workload is None else (parsed.workload.pattern,)
+    return planned.job.scheme, *(fault.kind for fault in parsed.faults), *traffic
 
 
 def run_task(task: Task, report: Report = lambda _progress: None, pcap_dir: Path | None = None) -> Result:

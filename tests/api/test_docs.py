@@ -84,9 +84,9 @@ def test_nothing_of_a_machine_is_stored() -> None:
 @pytest.mark.parametrize("number", [0, 1])
 def test_the_examples_of_the_page_run(number: int, tmp_path: Path) -> None:
     """In a process of their own, since they register a scheme; pandas may be missing here."""
-    code = re.findall(r"```python\n(.*?)```", (ROOT / "docs" / "reference" / "api.md").read_text("utf-8"), re.DOTALL)[
-        number
-    ]
+    code = re.findall(
+        r"```python\n(.*?)```", (ROOT / "docs" / "reference" / "api.md").read_text("utf-8"), re.DOTALL
+    )[number]
     if importlib.util.find_spec("pandas") is None:
         code = "".join(
             line for line in code.splitlines(keepends=True) if not re.match(r"import pandas|frame", line)

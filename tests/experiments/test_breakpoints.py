@@ -35,7 +35,7 @@ from tailrace.results.result import Result
 from tailrace.results.summary import OF_THE_RUN_ITSELF
 from tailrace.sim.pause import Lines, let_inspect
 from tailrace.sim.run import Breakpoints, PausedRun, VirtualBackend
-from tailrace.study.run import run
+from tailrace.study.task import run
 
 TOPOLOGY = "leaf-spine:leaves=2,spines=2,hosts=2,rate=10Gbps,delay=1us"
 WORKLOAD = "permutation:size=64KiB,peers=remote"

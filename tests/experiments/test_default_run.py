@@ -15,7 +15,7 @@ from tailrace.experiments.plan.plan import plan
 from tailrace.results.result import Result
 from tailrace.sim.network import Network, Wire, WireEvent
 from tailrace.sim.run import VirtualBackend
-from tailrace.study.run import run
+from tailrace.study.task import run
 from tests.codec.frames import Data, parse
 
 BASIC = read_experiment(Path("basic"))

@@ -23,7 +23,7 @@ from tailrace.sim.network import Network
 from tailrace.sim.network.wire import Wire, WireEvent
 from tailrace.sim.pause import let_inspect
 from tailrace.sim.run import Breakpoints, VirtualBackend
-from tailrace.study.run import run
+from tailrace.study.task import run
 from tests.eventually import LONG_S, eventually
 from tests.experiments.test_breakpoints import TOPOLOGY, measure, same, started, until_it_stands
 

@@ -19,7 +19,7 @@ from tailrace.sim.run import VirtualBackend
 from tailrace.spec import SpecError
 from tailrace.spec.schema import KeyProblemError
 from tailrace.spec.watchdog import NO_WATCHDOG, WATCHDOG, Watchdog
-from tailrace.study.run import run
+from tailrace.study.task import run
 from tailrace.topology import parse_topology
 from tailrace.topology.pfc import Thresholds
 from tailrace.topology.timing import bdp_bytes

@@ -25,7 +25,7 @@ from tailrace.sim.real_controller import RealController
 from tailrace.sim.run import VirtualBackend
 from tailrace.spec import SpecError
 from tailrace.spec.schema import KeyProblemError
-from tailrace.study.run import run
+from tailrace.study.task import run
 
 TOPOLOGY = "leaf-spine:leaves=2,spines=2,hosts=2,rate=10Gbps,delay=1us"
 SCHEMES = ("ecmp", "flowcut:variant=full", "rlb:variant=hermes", "spray")

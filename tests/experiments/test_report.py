@@ -81,7 +81,7 @@ def test_report_of_a_run(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> 
         "summary.json", "flows.parquet", "queues.parquet", "paths.parquet",
     }  # fmt: skip
     page = report(out)
-    for text in ("Flow completion times", "The longest queues: clean, spray", "Paths of followed flows"):
+    for text in ("Flow completion times", "The longest queues: clean, Spray", "Paths of followed flows"):
         assert text in page.text
     assert "flow 2: packets at switches" in page.text
     assert "tailrace run --scheme spray --topology leaf-spine:leaves=2,spines=2,hosts=2" in page.text
@@ -286,7 +286,7 @@ def test_a_topology_file_that_changed_or_went(tmp_path: Path) -> None:
         page = report(out)
         assert f"no figures of the network: {problem}" in page.text
         assert not any(text in page.text for text in drawn)
-        assert "The longest queues" in page.text
+        assert "Flow completion times" in page.text
 
 
 def test_names_of_files_that_are_no_text(tmp_path: Path) -> None:

@@ -20,7 +20,7 @@ from tailrace.sim.link_faults import LinkDown
 from tailrace.sim.outcome import Outcome, Progress
 from tailrace.spec import SpecError
 from tailrace.spec.scale import scaled
-from tailrace.study.run import run
+from tailrace.study.task import run
 from tests.experiments.fake import FakeBackend, record
 
 SUMMARY_KEYS = {

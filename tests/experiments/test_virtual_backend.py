@@ -16,7 +16,7 @@ from tailrace.results.result import Result, to_json
 from tailrace.sim.outcome import Progress
 from tailrace.sim.run import VirtualBackend
 from tailrace.spec import SpecError
-from tailrace.study.run import run
+from tailrace.study.task import run
 from tests.experiments.virtual import result_of
 
 LEAF_SPINE = "leaf-spine:leaves=2,spines=2,hosts=2,rate=10Gbps,delay=1us"

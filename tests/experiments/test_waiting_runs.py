@@ -10,7 +10,7 @@ from tailrace.experiments.plan.plan import Plan, plan
 from tailrace.results.result import Result
 from tailrace.results.rows import FlowRow
 from tailrace.sim.run import VirtualBackend
-from tailrace.study.run import run
+from tailrace.study.task import run
 
 FABRIC = "leaf-spine:leaves=2,spines=2,hosts=4,rate=10Gbps,delay=1us"
 

@@ -11,7 +11,7 @@ from tailrace.experiments.plan.plan import plan
 from tailrace.results.result import Result
 from tailrace.sim.network import Network
 from tailrace.sim.run import VirtualBackend
-from tailrace.study.run import run
+from tailrace.study.task import run
 
 
 def result_of(

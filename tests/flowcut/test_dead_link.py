@@ -18,7 +18,7 @@ from tailrace.schemes.flowcut.declaration import ResolvedFlowcut
 from tailrace.schemes.registry import parse_scheme
 from tailrace.sim.network import Network, Wire, WireEvent
 from tailrace.sim.run import VirtualBackend
-from tailrace.study.run import run
+from tailrace.study.task import run
 from tailrace.topology import Topology, parse_topology
 from tailrace.topology.timing import FULL_FRAME_BYTES, base_rtt_ns
 from tests.flowcut.fabric import build, control

@@ -13,7 +13,7 @@ from tailrace.experiments.plan.experiment import make
 from tailrace.experiments.plan.plan import plan
 from tailrace.results.result import Result
 from tailrace.sim.run import VirtualBackend
-from tailrace.study.run import run
+from tailrace.study.task import run
 
 # Every packet of a flow crosses its own leaf's flowlet table and no other one; at so few flows none share a slot.
 TOPOLOGY = "leaf-spine:leaves=2,spines=4,hosts=4,rate=100Gbps,delay=1us"

@@ -27,7 +27,7 @@ from tailrace.schemes.resolved import SchemeContext
 from tailrace.sim.run import VirtualBackend
 from tailrace.spec import SpecError
 from tailrace.spec.schema import KeyProblemError
-from tailrace.study.run import run
+from tailrace.study.task import run
 from tailrace.topology import Topology, parse_topology
 from tailrace.topology.timing import base_rtt_ns, full_frame_bytes
 

@@ -28,7 +28,7 @@ from tailrace.report.paper.charts import document_figure, search_figure
 from tailrace.results.result import Result
 from tailrace.sim.outcome import Outcome
 from tailrace.spec import SpecError
-from tailrace.study.run import run
+from tailrace.study.task import run
 from tests.experiments.fake import FakeBackend, record
 from tests.papers.blank import blank
 from tests.papers.test_files import GOOD

@@ -6,6 +6,7 @@ from __future__ import annotations
 import json
 import shutil
 import threading
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -27,8 +28,11 @@ DELETE = ("delete", "s1", json.dumps(ROUTE))
 
 
 @pytest.fixture(autouse=True)
-def network(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path / "runtime"))
+def network(
+    tmp_path: Path, tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
+) -> Path:
+    # a path without the test's name: that of a socket has at most 107 bytes
+    monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path_factory.mktemp("runtime")))
     (tmp_path / "net").mkdir()
     monkeypatch.chdir(tmp_path / "net")
     return make_network(tmp_path / "net")
@@ -149,8 +153,11 @@ def test_a_capture_says_when_it_begins_and_what_it_wrote(capfd: pytest.CaptureFi
         words = ["capture", "s1-s2", "--count", "3", "--out", "link.pcap"]
         threads.append(threading.Thread(target=main, args=(words,)))
         threads[0].start()
-        while "capturing s1-s2" not in capfd.readouterr().err:
-            pass
+        said = ""
+        while "capturing s1-s2" not in said:
+            assert threads[0].is_alive(), said
+            time.sleep(0.01)
+            said += capfd.readouterr().err
 
     stopped(capture)
     threads[0].join()

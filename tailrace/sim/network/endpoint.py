@@ -228,7 +228,7 @@ class SwitchEndpoint:
         self, response_type: int = p4r.GetForwardingPipelineConfigRequest.ALL
     ) -> p4r.GetForwardingPipelineConfigResponse:
         """Answers a GetForwardingPipelineConfig."""
-        return self.device.pipeline_config(response_type)
+        return p4r.GetForwardingPipelineConfigResponse.FromString(self.device.config_response(response_type))
 
     def packet_out(self, message: p4r.PacketOut) -> None:
         """Sends a packet-out; all that it causes at the current virtual time has happened on return.

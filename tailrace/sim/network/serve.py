@@ -68,41 +68,18 @@ class FabricService:
         if self._on_change is not None:
             self._on_change(switch, None)
 
-    def _service_of(self, device_id: int, *, changes: bool = False) -> P4RuntimeService:
+    def service_of(self, device_id: int, changes: bool = False, /) -> P4RuntimeService:
+        """The service of a device; with id 0, which only Capabilities may omit, that of any device.
+
+        Raises:
+            P4RtError: FAILED_PRECONDITION: the run cannot be changed; NOT_FOUND: there is no such device.
+        """
         if changes and self._on_change is None:
             raise P4RtError(Code.FAILED_PRECONDITION, "this run cannot be changed")
-        service = self._services.get(device_id)
-        if service is None:
-            ids = sorted(self._services)
+        ids = sorted(self._services)
+        if device_id and device_id not in self._services:
             raise not_found(f"device {device_id} is not known; expected {ids[0]}..{ids[-1]}")
-        return service
-
-    async def write(self, request: p4r.WriteRequest, context: _Context) -> p4r.WriteResponse:
-        """Write of one device."""
-        return await self._service_of(request.device_id, changes=True).write(request, context)
-
-    async def read(self, request: p4r.ReadRequest, context: _Context) -> AsyncIterator[bytes]:
-        """Read of one device."""
-        service = self._service_of(request.device_id)
-        async for response in service.read(request, context):
-            yield response
-
-    async def set_config(
-        self, request: p4r.SetForwardingPipelineConfigRequest, context: _Context
-    ) -> p4r.SetForwardingPipelineConfigResponse:
-        """SetForwardingPipelineConfig of one device."""
-        return await self._service_of(request.device_id, changes=True).set_config(request, context)
-
-    async def get_config(self, request: p4r.GetForwardingPipelineConfigRequest, context: _Context) -> None:
-        """GetForwardingPipelineConfig of one device."""
-        await self._service_of(request.device_id).get_config(request, context)
-
-    async def capabilities(
-        self, request: p4r.CapabilitiesRequest, context: _Context
-    ) -> p4r.CapabilitiesResponse:
-        """Capabilities, which are the same for every device; a device id in the request must be known."""
-        any_id = next(iter(self._services))
-        return await self._service_of(request.device_id or any_id).capabilities(request, context)
+        return self._services[device_id or ids[0]]
 
     async def stream_channel(
         self, request_iterator: AsyncIterator[p4r.StreamMessageRequest], context: _Context
@@ -115,7 +92,7 @@ class FabricService:
         if first.WhichOneof("update") != "arbitration":
             message = "the first message of a stream must be an arbitration"
             raise P4RtError(Code.FAILED_PRECONDITION, message)
-        service = self._service_of(first.arbitration.device_id)
+        service = self.service_of(first.arbitration.device_id)
         await service.stream_channel(_prepended(first, request_iterator), context)
 
 

@@ -19,14 +19,14 @@ class HeaderInst(msgspec.Struct, frozen=True):
 
 
 class StackElem(msgspec.Struct, frozen=True):
-    """An element of a header stack at an index that is known only at run time."""
+    """An element, a header or a union, of a stack at an index that is known only at run time."""
 
     stack: int
     index: Expr
 
 
 class StackLast(msgspec.Struct, frozen=True):
-    """The element of a header stack that the parser filled last (P4's ``last``)."""
+    """The element of a stack that the parser filled last (P4's ``last``)."""
 
     stack: int
 
@@ -37,20 +37,7 @@ class UnionInst(msgspec.Struct, frozen=True):
     index: int
 
 
-class UnionStackElem(msgspec.Struct, frozen=True):
-    """An element of a stack of unions at an index that is known only at run time."""
-
-    stack: int
-    index: Expr
-
-
-class UnionStackLast(msgspec.Struct, frozen=True):
-    """The element of a stack of unions that the parser filled last."""
-
-    stack: int
-
-
-UnionRef = UnionInst | UnionStackElem | UnionStackLast
+UnionRef = UnionInst | StackElem | StackLast
 
 
 class UnionMember(msgspec.Struct, frozen=True):
@@ -112,12 +99,11 @@ class Op(msgspec.Struct, frozen=True):
 
 
 class StackCount(msgspec.Struct, frozen=True):
-    """The number of elements that the parser has filled in a header or union stack (``size_stack``); with
-    ``minus_one``, the index of the last filled element (``last_stack_index``).
+    """The number of elements that the parser has filled in a stack (``size_stack``); with ``minus_one``, the
+    index of the last filled element (``last_stack_index``).
     """
 
     stack: int
-    is_union: bool
     minus_one: bool
 
 

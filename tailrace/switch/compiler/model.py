@@ -91,13 +91,13 @@ class Header(msgspec.Struct, frozen=True):
     union: tuple[int, int] | None = None
 
 
-class HeaderStack(msgspec.Struct, frozen=True):
-    """A stack of headers of one type."""
+class Stack(msgspec.Struct, frozen=True):
+    """A stack of headers of one type, or of unions of one type: the indexes of its elements."""
 
     index: int
     name: str
-    type: int
-    headers: tuple[int, ...]
+    elements: tuple[int, ...]
+    of_unions: bool = False
 
 
 class Union(msgspec.Struct, frozen=True):
@@ -115,14 +115,6 @@ class Union(msgspec.Struct, frozen=True):
     stack: tuple[int, int] | None = None
 
 
-class UnionStack(msgspec.Struct, frozen=True):
-    """A stack of unions of one type."""
-
-    index: int
-    name: str
-    unions: tuple[int, ...]
-
-
 class HeaderSpace:
     """Headers, stacks and unions of a program, and the types of references to them."""
 
@@ -130,9 +122,8 @@ class HeaderSpace:
 
     header_types: Sequence[HeaderType]
     headers: Sequence[Header]
-    stacks: Sequence[HeaderStack]
+    stacks: Sequence[Stack]
     unions: Sequence[Union]
-    union_stacks: Sequence[UnionStack]
 
     def type_of(self, header: HeaderRef) -> HeaderType:
         """The type of the header that a reference yields."""
@@ -141,13 +132,13 @@ class HeaderSpace:
         if isinstance(header, UnionMember):
             union = self.union_of(header.union)
             return self.header_types[self.headers[union.members[header.member]].type]
-        return self.header_types[self.stacks[header.stack].type]
+        return self.header_types[self.headers[self.stacks[header.stack].elements[0]].type]
 
     def union_of(self, ref: UnionRef) -> Union:
         """The union that a reference yields, or another union of the same type."""
         if isinstance(ref, UnionInst):
             return self.unions[ref.index]
-        return self.unions[self.union_stacks[ref.stack].unions[0]]
+        return self.unions[self.stacks[ref.stack].elements[0]]
 
     def field_type(self, ref: FieldRef) -> FieldType:
         """The type of the field that a reference yields."""
@@ -197,15 +188,13 @@ def limbs_of(bits: int) -> int:
 
 
 class Extract(msgspec.Struct, frozen=True):
-    """Extraction into a header, or into the next element of a header stack or a stack of unions.
+    """Extraction into a header. StackLast in ``target`` means the next element of the stack, which becomes
+    the last.
 
-    Exactly one of ``target``, ``stack`` and ``union_stack`` (stack, member) is set. ``length`` is the width
-    of the varbit field, ``max_bytes`` the maximum length of the header.
+    ``length`` is the width of the varbit field, ``max_bytes`` the maximum length of the header.
     """
 
-    target: HeaderRef | None = None
-    stack: int | None = None
-    union_stack: tuple[int, int] | None = None
+    target: HeaderRef
     length: Expr | None = None
     max_bytes: int = 0
 
@@ -284,12 +273,6 @@ class ValueSet(msgspec.Struct, frozen=True):
 # ---- calculations ----
 
 
-class HeaderInput(msgspec.Struct, frozen=True):
-    """All fields of a header as calculation input."""
-
-    header: HeaderRef
-
-
 class ConstInput(msgspec.Struct, frozen=True):
     """A constant as calculation input."""
 
@@ -297,7 +280,7 @@ class ConstInput(msgspec.Struct, frozen=True):
     bits: int
 
 
-CalcInput = FieldRef | HeaderInput | ConstInput
+CalcInput = FieldRef | ConstInput
 
 
 class Calculation(msgspec.Struct, frozen=True):
@@ -457,7 +440,6 @@ class Counter(msgspec.Struct, frozen=True):
     name: str
     size: int
     direct: bool
-    table: int | None
 
 
 class Meter(msgspec.Struct, frozen=True):
@@ -467,7 +449,6 @@ class Meter(msgspec.Struct, frozen=True):
     name: str
     size: int
     direct: bool
-    table: int | None
     unit: Literal["packets", "bytes"]
 
 
@@ -520,9 +501,8 @@ class Model(HeaderSpace, msgspec.Struct, frozen=True):
     name: str
     header_types: tuple[HeaderType, ...]
     headers: tuple[Header, ...]
-    stacks: tuple[HeaderStack, ...]
+    stacks: tuple[Stack, ...]
     unions: tuple[Union, ...]
-    union_stacks: tuple[UnionStack, ...]
     standard: Mapping[str, FieldRef]
     errors: Mapping[str, int]
     parser: Parser

@@ -15,9 +15,9 @@ import os
 import resource
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from tailrace.spec import heap
 from tailrace.spec.errors import Error
@@ -40,6 +40,8 @@ if TYPE_CHECKING:
     from tailrace.switch.p4runtime.server import ServerTls
     from tailrace.switch.trace.events import Event
     from tailrace.switch.trace.live_trace import LiveTracer
+
+_T = TypeVar("_T")
 
 _MAX_MESSAGE_CHARS = 1000
 _MOST_FILES = 4096
@@ -140,15 +142,6 @@ def _run(options: SwitchOptions, signals: SignalHandlers) -> None:
         compiler.stop()
 
 
-def _rates_bps(options: SwitchOptions) -> dict[int, int]:
-    """The rate of each port in bit/s (0: no limit). The last option that names a port applies."""
-    rates_bps = dict.fromkeys(options.ports, 0)
-    for port, rate in options.port_rates:
-        if not rate.pps:
-            rates_bps |= dict.fromkeys(_port_numbers(port, options), rate.bps)
-    return rates_bps
-
-
 def _serve(options: SwitchOptions, signals: SignalHandlers, compiler: ProgramCompiler) -> None:
     """Creates the switch, its ports and its server, serves until a signal, and ends the process."""
     from tailrace.switch.daemon.ports import IoLoop, is_compiled
@@ -158,8 +151,11 @@ def _serve(options: SwitchOptions, signals: SignalHandlers, compiler: ProgramCom
     from tailrace.switch.p4runtime.memory import default_limit
 
     tls = _tls(options)
-    program = _load(options.program)
-    pfc = pfc_configs(options.pfc, options.pfc_watchdog, _rates_bps(options))
+    program = _load(options.program, compiler)
+    # the last option that names a port applies; 0: no limit
+    rates_bps = {port: 0 if rate.pps else rate.bps for port, rate in _by_port(options, options.port_rates)}
+    rates_bps = dict.fromkeys(options.ports, 0) | rates_bps
+    pfc = pfc_configs(options.pfc, options.pfc_watchdog, rates_bps)
     memory_limit = options.memory or default_limit()
     config = SwitchConfig(
         device_id=options.device_id,
@@ -234,20 +230,34 @@ async def _serve_grpc(
     tls: ServerTls | None,
     report: Callable[[], None] | None,
 ) -> None:
+    """Serves clients until a signal. Raises ServerError if a server cannot start."""
+    import asyncio
+
     from tailrace.switch.daemon.dataplane import DataplaneService
-    from tailrace.switch.p4runtime.server import serve
+    from tailrace.switch.p4runtime.calls import DeadlineHandler
+    from tailrace.switch.p4runtime.server import STOP_S, Server, listen, new_server
 
     stop_event = signals.end_event()
     if report is not None:
         signals.report_with(report)
-    data_plane = None
-    if options.packets_address is not None:
-        service = DataplaneService(loop, options.device_id, lambda port, up: device.port_changed(port, up=up))
-        data_plane = options.packets_address, service.handler()
-    ports = options.interfaces
-    await serve(
-        device, loop, options.address, tls, ports, lambda _: _print_ready(options), stop_event, data_plane
-    )
+    server, packet_server = Server(device, loop), new_server()
+    try:
+        await server.start(options.address, tls)
+        if options.packets_address is not None:
+            service = DataplaneService(
+                loop, options.device_id, lambda port, up: device.port_changed(port, up=up)
+            )
+            packet_server.add_generic_rpc_handlers((DeadlineHandler((service.handler(),)),))
+            listen(packet_server, options.packets_address, tls)
+            await packet_server.start()
+        server.watch(loop, options.interfaces)
+        with contextlib.suppress(OSError):  # standard output may be closed
+            print(f"Server listening on {options.address}", flush=True)
+        await stop_event.wait()
+    finally:
+        with contextlib.suppress(asyncio.TimeoutError):
+            await asyncio.wait_for(packet_server.stop(None), STOP_S)
+        await server.stop()
 
 
 def _statistics_writer(
@@ -269,24 +279,12 @@ def _statistics_writer(
     return report
 
 
-def _print_ready(options: SwitchOptions) -> None:
-    with contextlib.suppress(OSError):  # standard output may be closed
-        print(f"Server listening on {options.address}", flush=True)
-
-
-def _load(path: Path | None) -> SwitchProgram | None:
+def _load(path: Path | None, compiler: ProgramCompiler) -> SwitchProgram | None:
     """Compiles the program on the command line, in another process, which a signal can stop."""
-    from tailrace.switch.p4runtime.program_compiler import ProgramCompiler
-
-    if path is None:
-        return None
-    text, compiler = _read(path), ProgramCompiler()
     try:
-        return compiler(text)
+        return None if path is None else compiler(_read(path))
     except CompilerError as error:
         raise StartError(located(str(path), str(error))) from error
-    finally:
-        compiler.stop()
 
 
 def _read(path: Path) -> bytes:
@@ -325,20 +323,20 @@ def _tls(options: SwitchOptions) -> ServerTls | None:
 
 
 def _configure_ports(switch: V1ModelSwitch, options: SwitchOptions) -> None:
-    for port, rate in options.port_rates:
-        for number in _port_numbers(port, options):
-            if rate.pps:
-                switch.queue_config(number, rate_pps=rate.pps)
-            else:
-                switch.port_config(number, rate_bps=rate.bps)
-    for port, delay_ns in options.port_delays:
-        for number in _port_numbers(port, options):
-            switch.port_config(number, delay_ns=delay_ns)
+    for port, rate in _by_port(options, options.port_rates):
+        if rate.pps:
+            switch.queue_config(port, rate_pps=rate.pps)
+        else:
+            switch.port_config(port, rate_bps=rate.bps)
+    for port, delay_ns in _by_port(options, options.port_delays):
+        switch.port_config(port, delay_ns=delay_ns)
 
 
-def _port_numbers(port: int | None, options: SwitchOptions) -> list[int]:
-    """The port, or all ports if `port` is None."""
-    return [port] if port is not None else sorted(options.ports)
+def _by_port(options: SwitchOptions, pairs: Iterable[tuple[int | None, _T]]) -> Iterator[tuple[int, _T]]:
+    """Each value with the number of its port; None stands for all ports."""
+    for port, value in pairs:
+        for number in sorted(options.ports) if port is None else (port,):
+            yield number, value
 
 
 def _configure_log(switch: V1ModelSwitch, options: SwitchOptions) -> None:

@@ -28,28 +28,31 @@ from tailrace.switch.daemon.options import (
 
 PROGRAM = "tailrace_switch_grpc"
 
-# options without effect, accepted so that scripts for simple_switch_grpc work
-_IGNORED_WITH_VALUE = (
-    "nanolog",
-    "notifications-addr",
-    "max-port-count",
-    "max-l1-entries",
-    "max-l2-entries",
-)
-_IGNORED_FLAGS = ("log-flush", "enable-swap", "warn-on-invalid-hdr-read", "ret-zero-on-invalid-hdr-read")
 _NO_DEBUGGER = "there is no debugger; --log-level trace and `tailrace trace` show what happens to packets"
-# options that are ignored with a warning, which gives the reason
-_WARNED = {
-    "thrift-port": "there is no Thrift server; tools that wait for its port, such as p4-utils, will time out"
-    " (docs/switch/running.md). `tailrace push` accepts files of simple_switch_CLI commands; `tailrace"
-    " tables`, `counters` and `registers` show the switch's state",
-    "debugger": _NO_DEBUGGER,
-    "debugger-addr": _NO_DEBUGGER,
-    "disable-swap": "clients can always replace the program; bind --grpc-server-addr to an address that only"
-    " trusted clients can reach",
-    "load-modules": "there are no modules; a program that needs one is rejected when it is loaded",
+# options without effect, accepted so that scripts for simple_switch_grpc work: their metavar, or None if they
+# take no value, and the reason for a warning, or "" if none is due
+_IGNORED: dict[str, tuple[str | None, str]] = {
+    **dict.fromkeys(
+        ("nanolog", "notifications-addr", "max-port-count", "max-l1-entries", "max-l2-entries"), ("X", "")
+    ),
+    **dict.fromkeys(
+        ("log-flush", "enable-swap", "warn-on-invalid-hdr-read", "ret-zero-on-invalid-hdr-read"), (None, "")
+    ),
+    "thrift-port": (
+        "X",
+        "there is no Thrift server; tools that wait for its port, such as p4-utils, will time out"
+        " (docs/switch/running.md). `tailrace push` accepts files of simple_switch_CLI commands; `tailrace"
+        " tables`, `counters` and `registers` show the switch's state",
+    ),
+    "debugger": (None, _NO_DEBUGGER),
+    "debugger-addr": ("X", _NO_DEBUGGER),
+    "disable-swap": (
+        None,
+        "clients can always replace the program; bind --grpc-server-addr to an address that only trusted"
+        " clients can reach",
+    ),
+    "load-modules": ("X", "there are no modules; a program that needs one is rejected when it is loaded"),
 }
-_WARNED_FLAGS = ("debugger", "disable-swap")
 # options that end the program with an error
 _REFUSED = {
     "use-files": "packets cannot be read from files; send them into an interface, or use the Python API",
@@ -61,14 +64,7 @@ _PORTS_OVER_GRPC = "with --dp-grpc-server-addr ports have no interfaces, as with
 _MAX_NUMBER = MOST_DEVICE_ID
 """Maximum of all options that are numbers."""
 
-_COPIED = {f.name for f in fields(SwitchOptions)} - {
-    "program",
-    "interfaces",
-    "pcap",
-    "recirc_rate_bps",
-    "warnings",
-}
-"""Attributes of SwitchOptions that are copied from the argparse attributes of the same names."""
+_DEFAULTS = SwitchOptions(None, {})
 
 
 class _ArgumentParser(argparse.ArgumentParser):
@@ -131,18 +127,15 @@ def make_parser() -> argparse.ArgumentParser:
     _add_bmv2_options(parser, number)
     _add_target_options(parser, number)
     _add_extension_options(parser, number)
-    for name in _IGNORED_WITH_VALUE:
-        parser.add_argument(f"--{name}", metavar="X", help="accepted, without effect")
-    for name in _IGNORED_FLAGS:
-        parser.add_argument(f"--{name}", action="store_true", help="accepted, without effect")
-    for name in _WARNED_FLAGS:
-        parser.add_argument(f"--{name}", action="store_true", default=None, help=f"ignored: {_WARNED[name]}")
-    for effect, reasons in (("ignored", _WARNED), ("refused", _REFUSED)):
-        for name, reason in reasons.items():
-            if name not in _WARNED_FLAGS:
-                parser.add_argument(f"--{name}", metavar="X", help=f"{effect}: {reason}")
-    defaults = SwitchOptions(None, {})
-    parser.set_defaults(**{name: getattr(defaults, name) for name in _COPIED})
+    for name, (metavar, reason) in _IGNORED.items():
+        text = f"ignored: {reason}" if reason else "accepted, without effect"
+        if metavar is None:
+            parser.add_argument(f"--{name}", action="store_true", default=None, help=text)
+        else:
+            parser.add_argument(f"--{name}", metavar=metavar, help=text)
+    for name, reason in _REFUSED.items():
+        parser.add_argument(f"--{name}", metavar="X", help=f"refused: {reason}")
+    parser.set_defaults(**{f.name: getattr(_DEFAULTS, f.name) for f in fields(SwitchOptions)})
     return parser
 
 
@@ -339,20 +332,30 @@ def parse_options(
     # the options of simple_switch_grpc may be before or after `--`, so the separator has no meaning
     given = parser.parse_intermixed_args([argument for argument in arguments if argument != "--"])
     if given.help or given.version or given.json_version:
-        return given, SwitchOptions(None, {})
+        return given, _DEFAULTS
     for name, reason in _REFUSED.items():
         if getattr(given, name.replace("-", "_")) is not None:
             raise OptionError(f"--{name}: {reason}")
-    options = SwitchOptions(_program(given), _interfaces(given.interface))
+    warnings = [
+        f"--{name} is ignored: {reason}"
+        for name, (_, reason) in _IGNORED.items()
+        if reason and getattr(given, name.replace("-", "_")) is not None
+    ]
+    words = given.program
+    given.program, given.interfaces = _program(given), _interfaces(given.interface)
     if given.packets_address is not None:
-        for name, ignored in (("interface", options.interfaces), ("pcap", given.pcap)):
-            if ignored:
-                options.warnings.append(f"--{name} is ignored: {_PORTS_OVER_GRPC}")
-        options.interfaces, given.pcap = {}, None
-    for name, reason in _WARNED.items():
-        if getattr(given, name.replace("-", "_")) is not None:
-            options.warnings.append(f"--{name} is ignored: {reason}")
-    _copy_options(given, options)
+        unused = [name for name in ("interface", "pcap") if getattr(given, name)]
+        warnings[:0] = [f"--{name} is ignored: {_PORTS_OVER_GRPC}" for name in unused]
+        given.interfaces, given.pcap = {}, None
+    given.pcap = None if given.pcap is None else Path(given.pcap)
+    if given.recirc_rate is not None:
+        if given.recirc_rate.pps:
+            raise OptionError("--recirc-rate: expected a rate in bit/s, not in packets/s")
+        given.recirc_rate_bps = given.recirc_rate.bps
+    if given.no_p4 and words:
+        warnings.append(f"{words[0]} is ignored: --no-p4 is given")
+    given.warnings = warnings
+    options = SwitchOptions(**{f.name: getattr(given, f.name) for f in fields(SwitchOptions)})
     check(options)
     return given, options
 
@@ -385,15 +388,3 @@ def _interfaces(given: Sequence[tuple[int, str]]) -> dict[int, str]:
             raise OptionError(f"port {port} exceeds {MAX_PORT}")
         interfaces[port] = name
     return interfaces
-
-
-def _copy_options(given: argparse.Namespace, options: SwitchOptions) -> None:
-    for name in _COPIED:
-        setattr(options, name, getattr(given, name))
-    options.pcap = None if given.pcap is None else Path(given.pcap)
-    if given.recirc_rate is not None:
-        if given.recirc_rate.pps:
-            raise OptionError("--recirc-rate: expected a rate in bit/s, not in packets/s")
-        options.recirc_rate_bps = given.recirc_rate.bps
-    if given.no_p4 and given.program:
-        options.warnings.append(f"{given.program[0]} is ignored: --no-p4 is given")

@@ -112,7 +112,7 @@ class DataplaneService:
                     continue
                 await sender.wait_for_space()
                 try:
-                    self._frames.receive_frame(request.port, request.packet, ids.origin(request.id))
+                    self._frames.inject(request.port, request.packet, ids.origin(request.id))
                 except PortError as error:
                     raise invalid(str(error)) from None
             sender.end()

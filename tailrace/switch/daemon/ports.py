@@ -8,7 +8,6 @@ packet-outs and ports without interfaces, and reads counters. Calls release Pyth
 
 from __future__ import annotations
 
-import ctypes
 import functools
 import threading
 from collections.abc import Mapping
@@ -24,7 +23,7 @@ from tailrace.switch.core.lib import MAX_PORT, runtime_library, runtime_recipe
 from tailrace.switch.core.switch import V1ModelSwitch
 from tailrace.switch.core.types import PortError
 
-__all__ = ["IoLoop", "PortError", "io_library", "io_sources", "open_library"]
+__all__ = ["IoLoop", "PortError", "io_library", "io_sources"]
 
 _HERE = Path(__file__).resolve().parent
 _RING_SLOTS = 8192
@@ -38,11 +37,6 @@ C = headers.numbers(ffi)
 def io_sources() -> tuple[list[Path], list[Path]]:
     """The C sources of the loop, and their include folders."""
     return sorted((_HERE / "io").glob("*.c")), [_HERE / "io", RUNTIME]
-
-
-def open_library(path: Path) -> Any:
-    """Loads a compiled loop from a file; returns its functions (tri_loop.h)."""
-    return headers.bound(ctypes.CDLL(str(path)), ffi)
 
 
 @functools.cache
@@ -96,7 +90,7 @@ class IoLoop:
             ports: port numbers from 0 to 511, and interfaces of this network namespace, each given once.
             cpu_port: port whose frames packet_ins() returns; None: there is none.
             pcap_dir: folder for `<interface>_in.pcap` and `<interface>_out.pcap`; None: no captures.
-            without_interfaces: all other ports exist without an interface; `receive_frame` and `take_frames`
+            without_interfaces: all other ports exist without an interface; `inject` and `take_frames`
                 exchange their frames.
             ring_slots: receive ring slots of each port, in memory shared with the kernel, 2 KiB each; 0: no
                 ring, frames are read by system calls; None: 256 to 2048, 16 MiB for all ports together.
@@ -179,21 +173,29 @@ class IoLoop:
         """Closes the loop."""
         self.close()
 
+    def _call(self, function: str, *arguments: object) -> Any:
+        """The result of a function of tri_loop.h; its first argument is the loop."""
+        with self._lock:
+            return getattr(self._lib, function)(self._open_loop(), *arguments)
+
     def now_ns(self) -> int:
         """The core's clock: monotonic, in ns since this object was created."""
-        with self._lock:
-            return int(self._lib.tri_now(self._open_loop()))
+        return int(self._call("tri_now"))
 
-    def inject(self, port: int, data: bytes) -> None:
+    def inject(self, port: int, data: bytes, origin: int = 0) -> None:
         """Delivers a frame to the core as received on `port` now.
+
+        A port without an interface that is down drops the frame.
+
+        Args:
+            origin: id of the frame and of all frames that result from it, up to 2^32 - 1; 0: no id.
 
         Raises:
             PortError: no such port number, or the core has no memory left.
         """
-        with self._lock:
-            loop = self._open_loop()
-            refused = not 0 <= port <= MAX_PORT or self._lib.tri_inject(loop, port, data, len(data)) != 0
-        if refused:
+        if not 0 <= port <= MAX_PORT:
+            raise PortError(f"port {port}: expected one from 0 to {MAX_PORT}")
+        if self._call("tri_inject", port, data, len(data), origin) != 0:
             raise PortError(f"port {port} takes no frame of {len(data)} bytes")
 
     def send_packet_out(self, data: bytes) -> None:
@@ -209,8 +211,7 @@ class IoLoop:
     @property
     def events_fd(self) -> int:
         """Descriptor that is readable while packet-ins or digests may be pending. Do not read from it."""
-        with self._lock:
-            return int(self._lib.tri_frames_fd(self._open_loop(), C.TRI_PACKET_INS))
+        return int(self._call("tri_frames_fd", C.TRI_PACKET_INS))
 
     def packet_ins(self) -> list[bytes]:
         """Removes and returns the frames sent to the CPU port, oldest first, at most TRI_BOX_FRAMES.
@@ -234,54 +235,33 @@ class IoLoop:
                 frames.append((int(port[0]), int(origin[0]), data))
         return frames
 
-    def receive_frame(self, port: int, data: bytes, origin: int = 0) -> None:
-        """Delivers a frame to the core as received now, on a port without an interface or on the CPU port.
-
-        A port that is down drops the frame.
-
-        Args:
-            origin: id of the frame and of all frames that result from it, up to 2^32 - 1; 0: no id.
-
-        Raises:
-            PortError: no such port, or the core has no memory left.
-        """
-        if not 0 <= port <= MAX_PORT:
-            raise PortError(f"port {port}: expected one from 0 to {MAX_PORT}")
-        with self._lock:
-            if self._lib.tri_client_give(self._open_loop(), port, data, len(data), origin) != 0:
-                raise PortError(f"port {port} takes no frame of {len(data)} bytes")
-
     def set_listening(self, on: bool) -> None:
         """Sets whether frames of ports without interfaces wait for `take_frames`, or are dropped.
 
         Drops the frames that wait now.
         """
-        with self._lock:
-            self._lib.tri_client_listen(self._open_loop(), on)
+        self._call("tri_client_listen", on)
 
     @property
     def frames_fd(self) -> int:
         """Descriptor that is readable while `take_frames` may return frames. Do not read from it."""
-        with self._lock:
-            return int(self._lib.tri_frames_fd(self._open_loop(), C.TRI_CLIENT_FRAMES))
+        return int(self._call("tri_frames_fd", C.TRI_CLIENT_FRAMES))
 
     def take_frames(self, most: int) -> list[tuple[int, int, bytes]]:
         """Removes at most `most` frames sent by ports without interfaces, oldest first.
 
-        Returns port, origin (as in receive_frame) and bytes of each frame. Makes frames_fd unreadable first:
+        Returns port, origin (as in inject) and bytes of each frame. Makes frames_fd unreadable first:
         repeat until no frame is left.
         """
         return self._take(C.TRI_CLIENT_FRAMES, most)
 
     def waiting(self) -> int:
         """The number of frames that wait for `take_frames`."""
-        with self._lock:
-            return int(self._lib.tri_frames_waiting(self._open_loop(), C.TRI_CLIENT_FRAMES))
+        return int(self._call("tri_frames_waiting", C.TRI_CLIENT_FRAMES))
 
     def idle(self) -> bool:
         """Whether no frame waits for `take_frames`, and no frame in the switch may still be sent."""
-        with self._lock:
-            return bool(self._lib.tri_client_idle(self._open_loop()))
+        return bool(self._call("tri_client_idle"))
 
     def set_port(self, port: int, up: bool) -> None:
         """Sets a port without an interface up or down.
@@ -289,16 +269,12 @@ class IoLoop:
         Raises:
             PortError: there is no such port.
         """
-        with self._lock:
-            loop = self._open_loop()
-            refused = not 0 <= port <= MAX_PORT or self._lib.tri_client_set_up(loop, port, up) != 0
-        if refused:
+        if not 0 <= port <= MAX_PORT or self._call("tri_client_set_up", port, up) != 0:
             raise PortError(f"there is no port {port} without an interface")
 
     def packet_in_drops(self) -> int:
         """Frames for the CPU port that were dropped because too many packet-ins were pending."""
-        with self._lock:
-            return int(self._lib.tri_packet_in_drops(self._open_loop()))
+        return int(self._call("tri_packet_in_drops"))
 
     def status(self, port: int) -> Any:
         """State and counters of `port` since the start: a `tri_port_info` (tri_loop.h).
@@ -309,8 +285,7 @@ class IoLoop:
         info = ffi.new("tri_port_info *")
         if port not in self._ports:
             raise KeyError(port)
-        with self._lock:
-            self._lib.tri_port_read(self._open_loop(), port, info)
+        self._call("tri_port_read", port, info)
         return info
 
     def port_up(self, port: int) -> bool:

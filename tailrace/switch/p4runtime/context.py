@@ -4,12 +4,12 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Generator
-from typing import TYPE_CHECKING, TypeVar
+from collections.abc import Callable, Generator, Iterator
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import msgspec
 
-from tailrace.p4rt.messages import p4r
+from tailrace.p4rt.messages import p4i, p4r
 from tailrace.p4rt.status import Code, P4RtError, exhausted
 from tailrace.spec.text import one_line
 from tailrace.switch.core import StateError, V1ModelSwitch
@@ -198,6 +198,28 @@ class Context(msgspec.Struct):
         if self.port_names is not None:
             return self.port_names.to_wire(data, what), data
         return decode(data, _PORT_BITS, what), shortest(data)
+
+
+_OWNERLESS = ("packet_replication_engine_entry", "extern_entry", None)
+
+
+def owner_of(entity: p4r.Entity) -> int:
+    """The id of the P4Info object that an entity belongs to; 0: it belongs to none, or is a wildcard."""
+    which = entity.WhichOneof("entity")
+    if which in _OWNERLESS:
+        return 0
+    message: Any = getattr(entity, which)
+    if which.startswith("direct_"):
+        message = message.table_entry
+    # the id of the object, such as a table, is the first field of each kind of entity
+    return int(getattr(message, message.DESCRIPTOR.fields[0].name))
+
+
+def preambles_of(info: p4i.P4Info) -> Iterator[p4i.Preamble]:
+    """The preambles of all objects of P4Info."""
+    for field_, objects in info.ListFields():
+        if field_.message_type is not None and "preamble" in field_.message_type.fields_by_name:
+            yield from (entity.preamble for entity in objects)
 
 
 class Responses:

@@ -31,11 +31,10 @@ from tailrace.switch.p4runtime.context import (
     finish,
     in_quanta,
 )
-from tailrace.switch.p4runtime.device_config import program_json, refusal
 from tailrace.switch.p4runtime.entities.schema import build_schema
 from tailrace.switch.p4runtime.memory import MemoryAccount, MemoryBudget, array_bytes
 from tailrace.switch.p4runtime.packetio import PacketIo
-from tailrace.switch.p4runtime.pipeline import ForwardingPipeline, Prepared
+from tailrace.switch.p4runtime.pipeline import ForwardingPipeline, Prepared, program_json, refusal
 from tailrace.switch.p4runtime.reconcile import transfer
 from tailrace.switch.p4runtime.state import AnyUpdate, ForwardingState, Result, UpdateResults
 from tailrace.switch.p4runtime.statistics import statistics
@@ -216,19 +215,33 @@ class Device:
             raise refusal(error) from error
 
     def config_response(self, response_type: int) -> bytes:
-        """The serialized GetForwardingPipelineConfigResponse, which is cached with the pipeline.
+        """The serialized GetForwardingPipelineConfigResponse, which is cached with the pipeline; without a
+        pipeline `config` is unset (specification 15).
 
         Raises:
             P4RtError: INVALID_ARGUMENT for an unknown response type.
                 FAILED_PRECONDITION with `bmv2_compat`: there is no pipeline.
         """
-        pipeline = self._active
+        pipeline, request = self._active, p4r.GetForwardingPipelineConfigRequest
         if pipeline is None and self.settings.bmv2_compat:
             raise _no_pipeline()
-        responses = {} if pipeline is None else pipeline.responses
-        if response_type not in responses:
-            responses[response_type] = self.pipeline_config(response_type).SerializeToString()
-        return responses[response_type]
+        with_info = response_type in (request.ALL, request.P4INFO_AND_COOKIE)
+        with_program = response_type in (request.ALL, request.DEVICE_CONFIG_AND_COOKIE)
+        if not with_info and not with_program and response_type != request.COOKIE_ONLY:
+            raise invalid(f"response type {response_type} is not known")
+        if pipeline is None:
+            return b""
+        if response_type not in pipeline.responses:
+            response, stored = p4r.GetForwardingPipelineConfigResponse(), pipeline.prepared.config
+            response.config.SetInParent()
+            if stored.HasField("cookie"):
+                response.config.cookie.CopyFrom(stored.cookie)
+            if with_info:
+                response.config.p4info.CopyFrom(stored.p4info)
+            if with_program:
+                response.config.p4_device_config = stored.p4_device_config
+            pipeline.responses[response_type] = response.SerializeToString()
+        return pipeline.responses[response_type]
 
     def _build(
         self, prepared: Prepared, keep: ForwardingState | None, *, beside_live: bool = False
@@ -303,30 +316,6 @@ class Device:
         self._saved = None
         for pipeline in self.dropped():
             pipeline.free()
-
-    def pipeline_config(self, response_type: int) -> p4r.GetForwardingPipelineConfigResponse:
-        """The GetForwardingPipelineConfigResponse; without a pipeline `config` is unset (specification 15).
-
-        Raises:
-            P4RtError: INVALID_ARGUMENT for an unknown response type.
-        """
-        request = p4r.GetForwardingPipelineConfigRequest
-        response = p4r.GetForwardingPipelineConfigResponse()
-        with_info = response_type in (request.ALL, request.P4INFO_AND_COOKIE)
-        with_program = response_type in (request.ALL, request.DEVICE_CONFIG_AND_COOKIE)
-        if not with_info and not with_program and response_type != request.COOKIE_ONLY:
-            raise invalid(f"response type {response_type} is not known")
-        if self._active is None:
-            return response
-        config, stored = response.config, self._active.prepared.config
-        config.SetInParent()
-        if stored.HasField("cookie"):
-            config.cookie.CopyFrom(stored.cookie)
-        if with_info:
-            config.p4info.CopyFrom(stored.p4info)
-        if with_program:
-            config.p4_device_config = stored.p4_device_config
-        return response
 
     # ---- entities ----
 

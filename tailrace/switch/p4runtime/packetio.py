@@ -47,17 +47,14 @@ class _PacketHeader(msgspec.Struct, frozen=True):
 
 
 def _header(schema: Schema, name: str) -> _PacketHeader:
-    for metadata in schema.info.controller_packet_metadata:
-        if metadata.preamble.name == name:
-            return _joined(name, metadata.metadata, schema)
-    return _PacketHeader(0, ())
-
-
-def _joined(name: str, metadata: Sequence[Metadata], schema: Schema) -> _PacketHeader:
     """A header's fields from P4Info, with widths and positions from the program.
 
     For translated types P4Info has the width in messages instead, and it omits fields annotated @padding.
     """
+    headers = (h.metadata for h in schema.info.controller_packet_metadata if h.preamble.name == name)
+    metadata: Sequence[Metadata] = next(headers, ())
+    if not metadata:
+        return _PacketHeader(0, ())
     layout = _layout(metadata, schema)
     nbytes = (sum(bits for _, bits in layout) + 7) // 8
     shift, fields = 8 * nbytes, []

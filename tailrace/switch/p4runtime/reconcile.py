@@ -17,12 +17,7 @@ from contextlib import suppress
 from tailrace.p4rt.inprocess import EntityUpdate
 from tailrace.p4rt.messages import p4r
 from tailrace.p4rt.status import P4RtError
-from tailrace.switch.p4runtime.context import (
-    DELETE,
-    ENTITY,
-    SKIPPED,
-    Work,
-)
+from tailrace.switch.p4runtime.context import DELETE, ENTITY, SKIPPED, Work
 from tailrace.switch.p4runtime.entities.entry import StoredEntry
 from tailrace.switch.p4runtime.entities.tables import TableState
 from tailrace.switch.p4runtime.state import ForwardingState, all_of

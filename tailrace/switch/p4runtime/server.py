@@ -7,10 +7,10 @@ import asyncio
 import contextlib
 import logging
 import resource
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Protocol
 
 import grpc
 import grpc.aio
@@ -119,6 +119,9 @@ def listen(server: grpc.aio.Server, address: str, tls: ServerTls | None = None) 
     Raises:
         ServerError: the address cannot be used, or the TLS files are invalid.
     """
+    # gRPC gives no reason
+    problem = "the address is in use, or is not an address of this machine"
+    problem += "" if tls is None else ", or the TLS files are invalid"
     try:
         if tls is None:
             port = server.add_insecure_port(address)
@@ -126,9 +129,9 @@ def listen(server: grpc.aio.Server, address: str, tls: ServerTls | None = None) 
             credentials = grpc.ssl_server_credentials([(tls.key, tls.certificate)], tls.root, tls.client_auth)
             port = server.add_secure_port(address, credentials)
     except (RuntimeError, ValueError) as error:
-        raise ServerError(f"cannot listen on {address}: {_listen_problem(tls)}") from error
+        raise ServerError(f"cannot listen on {address}: {problem}") from error
     if port == 0 and not address.startswith("unix"):
-        raise ServerError(f"cannot listen on {address}: {_listen_problem(tls)}")
+        raise ServerError(f"cannot listen on {address}: {problem}")
     return port
 
 
@@ -148,6 +151,7 @@ class Server:
         handlers = (rpc_handler(self.service), counts, rates, self._traces.handler())
         self._server.add_generic_rpc_handlers((DeadlineHandler(handlers, on_freed),))
         self._tasks: list[asyncio.Task[None]] = []
+        self._events_fd: int | None = None
 
     async def start(self, address: str, tls: ServerTls | None = None) -> int:
         """Listens on `address` (HOST:PORT); returns the port, also if it was 0.
@@ -170,7 +174,8 @@ class Server:
     def watch(self, plane: RealTimePlane, ports: Iterable[int]) -> None:
         """Handles events, timeouts and port status until `stop`; enables traces of sent packets."""
         self.enable_injection(plane.inject)
-        asyncio.get_running_loop().add_reader(plane.events_fd, self.service.deliver_events)
+        self._events_fd = plane.events_fd
+        asyncio.get_running_loop().add_reader(self._events_fd, self.service.deliver_events)
         self._tasks.append(asyncio.create_task(self._tick(plane, tuple(ports))))
 
     async def _tick(self, plane: RealTimePlane, ports: tuple[int, ...]) -> None:
@@ -186,6 +191,8 @@ class Server:
 
     async def stop(self) -> None:
         """Cancels all streams and calls."""
+        if self._events_fd is not None:
+            asyncio.get_running_loop().remove_reader(self._events_fd)
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
@@ -195,49 +202,3 @@ class Server:
         # traces must end before the switch is closed; until then they look up P4 names in this event loop
         await asyncio.to_thread(self._traces.stop)
         await asyncio.to_thread(self._tracer.shutdown, wait=True, cancel_futures=True)
-
-
-def _listen_problem(tls: ServerTls | None) -> str:
-    """The likely reasons; gRPC gives none."""
-    problem = "the address is in use, or is not an address of this machine"
-    return problem if tls is None else f"{problem}, or the TLS files are invalid"
-
-
-async def serve(
-    device: Device,
-    plane: RealTimePlane,
-    address: str,
-    tls: ServerTls | None,
-    ports: Iterable[int],
-    on_ready: Callable[[int], None],
-    ended: asyncio.Event,
-    data_plane: tuple[str, grpc.GenericRpcHandler[Any, Any]] | None = None,
-) -> None:
-    """Serves until `ended` is set; calls `on_ready` with the port when clients can connect.
-
-    Args:
-        data_plane: address and handler of the gRPC service by which clients send and receive frames of the
-            ports; None: there is no such service.
-
-    Raises:
-        ServerError: the server cannot start.
-    """
-    loop = asyncio.get_running_loop()
-    server = Server(device, plane)
-    packet_server = new_server()
-    try:
-        port = await server.start(address, tls)
-        if data_plane is not None:
-            packet_address, handler = data_plane
-            packet_server.add_generic_rpc_handlers((DeadlineHandler((handler,)),))
-            listen(packet_server, packet_address, tls)
-            await packet_server.start()
-        server.watch(plane, ports)
-        on_ready(port)
-        await ended.wait()
-    finally:
-        with contextlib.suppress(ValueError):
-            loop.remove_reader(plane.events_fd)
-        with contextlib.suppress(asyncio.TimeoutError):
-            await asyncio.wait_for(packet_server.stop(None), STOP_S)
-        await server.stop()

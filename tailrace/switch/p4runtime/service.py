@@ -14,7 +14,7 @@ import logging
 import threading
 import time
 from collections import Counter, deque
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator
 from concurrent.futures import Executor
 from itertools import groupby
 from typing import Any, Protocol
@@ -125,6 +125,10 @@ class P4RuntimeService:
         self.on_change: Callable[[Message], None] = lambda _request: None
         """Called with each Write of which any update succeeded, and with each push but for VERIFY."""
 
+    def service_of(self, _device_id: int, _changes: bool = False, /) -> P4RuntimeService:
+        """The service itself, which rejects the ids of other devices."""
+        return self
+
     # ---- unary calls ----
 
     async def write(self, request: p4r.WriteRequest, _context: _AnyContext) -> p4r.WriteResponse:
@@ -150,7 +154,7 @@ class P4RuntimeService:
         """An empty status of a batch; with --strict it reports all errors, else up to MAX_DETAILS bytes."""
         return BatchStatus(None if self.device.settings.strict else MAX_DETAILS)
 
-    async def read(self, request: p4r.ReadRequest, _context: _AnyContext) -> AsyncIterator[bytes]:
+    async def read(self, request: p4r.ReadRequest, _context: _AnyContext) -> AsyncGenerator[bytes, None]:
         """Read (specification 13): the entities; then the status of each entity that was requested.
 
         All responses are made before the first is sent, so a slow client delays no Write.
@@ -475,27 +479,17 @@ class P4RuntimeService:
             self._offer(response, table_id)
 
 
-class Behaviours(Protocol):
-    """The RPC methods of a service for one device, or for several at one address (sim.network.serve)."""
+class Services(Protocol):
+    """The service of one device, or of several at one address (sim.network.serve)."""
 
-    def write(self, request: Any, context: Any, /) -> Any: ...
-
-    def read(self, request: Any, context: Any, /) -> Any: ...
-
-    def set_config(self, request: Any, context: Any, /) -> Any:
-        """SetForwardingPipelineConfig."""
+    def service_of(self, device_id: int, changes: bool = False, /) -> P4RuntimeService:
+        """The service for a call with this device id (0: none is given); `changes`: a Write or push."""
         ...
-
-    def get_config(self, request: Any, context: Any, /) -> Any:
-        """GetForwardingPipelineConfig."""
-        ...
-
-    def capabilities(self, request: Any, context: Any, /) -> Any: ...
 
     def stream_channel(self, requests: Any, context: Any, /) -> Any: ...
 
 
-def rpc_handler(service: Behaviours) -> grpc.GenericRpcHandler[Any, Any]:
+def rpc_handler(services: Services) -> grpc.GenericRpcHandler[Any, Any]:
     """The gRPC handler of the service: limits the size and number of requests, and sets canonical codes."""
     scheduler, admission = Scheduler(), Admission()
 
@@ -503,13 +497,13 @@ def rpc_handler(service: Behaviours) -> grpc.GenericRpcHandler[Any, Any]:
         async with admission.admit(octets):
             request = await parsed_batch(p4r.WriteRequest, scheduler.pause, octets)
             del octets  # may be as large as the parsed request
-            return await service.write(request, context)
+            return await services.service_of(request.device_id, True).write(request, context)
 
     async def read(octets: bytes, context: _AnyContext) -> None:
         async with admission.admit(octets) as leave:
             request = await parsed_batch(p4r.ReadRequest, scheduler.pause, octets)
             del octets
-            responses = service.read(request, context)
+            responses = services.service_of(request.device_id).read(request, context)
             del request
             async with contextlib.aclosing(responses):
                 async for response in responses:
@@ -517,19 +511,21 @@ def rpc_handler(service: Behaviours) -> grpc.GenericRpcHandler[Any, Any]:
                     await shielded(context.write(response))
 
     async def stream_channel(octets: AsyncIterator[bytes], context: _AnyContext) -> None:
-        await service.stream_channel(_messages(octets), context)
+        await services.stream_channel(_messages(octets), context)
 
     async def set_config(octets: bytes, context: _AnyContext) -> Any:
         async with admission.admit(octets):
             request = parsed_config(octets)
         del octets
-        return await service.set_config(request, context)
+        return await services.service_of(request.device_id, True).set_config(request, context)
 
     async def get_config(octets: bytes, context: _AnyContext) -> None:
-        await service.get_config(parsed(p4r.GetForwardingPipelineConfigRequest, octets), context)
+        request = parsed(p4r.GetForwardingPipelineConfigRequest, octets)
+        await services.service_of(request.device_id).get_config(request, context)
 
     async def capabilities(octets: bytes, context: _AnyContext) -> Any:
-        return await service.capabilities(parsed(p4r.CapabilitiesRequest, octets), context)
+        request = parsed(p4r.CapabilitiesRequest, octets)
+        return await services.service_of(request.device_id).capabilities(request, context)
 
     unary, to_stream = grpc.unary_unary_rpc_method_handler, grpc.unary_stream_rpc_method_handler
     methods: dict[str, tuple[Callable[..., grpc.RpcMethodHandler[Any, Any]], Behaviour]] = {

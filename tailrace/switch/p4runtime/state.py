@@ -33,10 +33,10 @@ from tailrace.switch.p4runtime.context import (
     Undo,
     Work,
     as_p4rt_error,
+    owner_of,
 )
 from tailrace.switch.p4runtime.entities.digests import Digests
 from tailrace.switch.p4runtime.entities.externs import Counters, Meters, Registers, ValueSets
-from tailrace.switch.p4runtime.entities.owner import owner_of
 from tailrace.switch.p4runtime.entities.pre import ReplicationState
 from tailrace.switch.p4runtime.entities.profiles import ProfileState
 from tailrace.switch.p4runtime.entities.requests import (
@@ -243,11 +243,7 @@ class ForwardingState:
         `within`: how many writes since the savepoint are parts of the failed Write.
         """
         if savepoint is not None and self._strings is not None and self._strings.roll_back(savepoint, within):
-            self._forget_interned()
-
-    def _forget_interned(self) -> None:
-        """Removes interned entries, as they refer to strings."""
-        self.schema.interned.clear()
+            self.schema.interned.clear()  # interned entries refer to strings
 
     def sweep_if_nearly_full(self) -> Work:
         """Sweeps strings if few are free; called before a batch with rollback, which must not sweep."""
@@ -260,7 +256,7 @@ class ForwardingState:
         Reading all entities marks their strings, as does any other use of a string in the meantime.
         """
         assert self._strings is not None
-        self._forget_interned()
+        self.schema.interned.clear()
         with self._strings.marking():
             for entity in self._entities_with_strings():
                 if self.context.port_names is not None:

@@ -28,7 +28,7 @@ from tailrace.spec.errors import FileError
 from tailrace.spec.schema import read_json
 from tailrace.spec.text import one_line
 from tailrace.switch.core.lib import C
-from tailrace.switch.p4runtime.device_config import program_json
+from tailrace.switch.p4runtime.pipeline import program_json
 from tailrace.switch.trace import Trace, events
 
 MOST_BYTES = 16 << 20

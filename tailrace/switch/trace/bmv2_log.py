@@ -10,8 +10,9 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import PurePath
 from typing import Any
 
+from tailrace.switch.compiler.model import Source
 from tailrace.switch.trace import events
-from tailrace.switch.trace.events import Event, SourceLine
+from tailrace.switch.trace.events import Event
 
 DEBUG, TRACE, INFO, ERROR = "debug", "trace", "info", "error"
 
@@ -103,7 +104,7 @@ def _hex(value: int, bits: int) -> str:
     return (value & (1 << bits) - 1).to_bytes((bits + 7) // 8, "big").hex()
 
 
-def _source_line(place: SourceLine | None) -> str:
+def _source_line(place: Source | None) -> str:
     return "" if place is None else f"{PurePath(place.file).name}({place.line}) "
 
 

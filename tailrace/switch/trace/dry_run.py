@@ -9,7 +9,7 @@ that says which outcome happens. The switch core records each step of the packet
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from tailrace.switch.core.core import ps
 from tailrace.switch.core.lib import C
@@ -41,17 +41,9 @@ class DryRun(NamedTuple):
     events: NumberedEvents
 
 
-def dry_run_packet(
-    switch: V1ModelSwitch,
-    port: int,
-    data: bytes,
-    *,
-    at_ns: int = 0,
-    choices: Sequence[int] = (),
-    describe: DescribeEntity = no_description,
-) -> Trace:
+def dry_run_packet(switch: V1ModelSwitch, port: int, data: bytes, **options: Any) -> Trace:
     """The first outcome of `dry_runs`, with its arguments and errors."""
-    return next(dry_runs(switch, port, data, at_ns=at_ns, choices=choices, describe=describe)).trace
+    return next(dry_runs(switch, port, data, **options)).trace
 
 
 def dry_runs(
@@ -79,7 +71,7 @@ def dry_runs(
         TraceError: the switch has no program or no such port, or memory is exhausted.
         CompilerError: the program's tracing build cannot be compiled.
     """
-    watcher = PacketWatcher(switch, BUFFER_FIELDS)
+    watcher = PacketWatcher(switch, BUFFER_FIELDS, describe)
     # `waiting`: sequences of first choices, an outcome each; `size`: record fields of all outcomes so far
     waiting, size, count = [tuple(choices)], 0, 0
     while waiting and size < MOST_RECORD_FIELDS and count < MOST_OUTCOMES:
@@ -92,7 +84,7 @@ def dry_runs(
                 break
             waiting.append(other)
         size, count = size + sum(record.size for record in records), count + 1
-        events = watcher.events(records, describe)
+        events = watcher.events(records)
         yield DryRun(watcher.trace(events, cut=watcher.cut), events)
 
 

@@ -7,6 +7,8 @@ from typing import Literal
 
 import msgspec
 
+from tailrace.switch.compiler.model import Source
+
 Stage = Literal["parser", "verify", "ingress", "egress", "update", "deparser"]
 """A stage of the pipeline; checksums are verified in `verify` and computed in `update`."""
 
@@ -17,13 +19,6 @@ def _tag(name: str) -> str:
 
 class _Event(msgspec.Struct, frozen=True, tag_field="type", tag=_tag):
     """Base of all events."""
-
-
-class SourceLine(msgspec.Struct, frozen=True):
-    """A line of the P4 source."""
-
-    file: str
-    line: int
 
 
 class FieldChange(msgspec.Struct, frozen=True):
@@ -113,7 +108,7 @@ class TableEvent(_Event, frozen=True):
     match: str
     key: tuple[KeyFieldValue, ...]
     entry: int | None
-    place: SourceLine | None = None
+    place: Source | None = None
     written: str = ""
     """The entry as its controller wrote it, if known."""
 
@@ -138,7 +133,7 @@ class ActionEvent(_Event, frozen=True):
 
     name: str
     arguments: tuple[Argument, ...]
-    place: SourceLine | None = None
+    place: Source | None = None
 
 
 class StatementEvent(_Event, frozen=True):
@@ -146,7 +141,7 @@ class StatementEvent(_Event, frozen=True):
 
     text: str
     changes: tuple[FieldChange, ...]
-    place: SourceLine | None = None
+    place: Source | None = None
 
 
 class ConditionEvent(_Event, frozen=True):
@@ -155,7 +150,7 @@ class ConditionEvent(_Event, frozen=True):
     name: str
     text: str
     value: bool
-    place: SourceLine | None = None
+    place: Source | None = None
 
 
 class RegisterEvent(_Event, frozen=True):

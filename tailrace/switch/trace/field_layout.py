@@ -54,7 +54,7 @@ class FieldLayout:
     """The fields of a tracing build.
 
     spaces: all fields, by offset, in the PHV (index 0) and in the C locals (index 1)
-    by_header: the PHV's fields of each header
+    by_header: the PHV's fields of each header, in the order of their declaration
     valid: the validity bit of each header
     """
 
@@ -70,7 +70,7 @@ class FieldLayout:
         self._offsets = tuple([f.offset for f in fields] for fields in self.spaces)
         self.by_header: dict[int, list[LayoutField]] = {}
         self.valid: dict[int, LayoutField] = {}
-        for field in self.spaces[0]:
+        for field in by_space[0]:
             if field.header is None:
                 continue
             if field.name.endswith(VALID) and field.bits == 1:
@@ -95,10 +95,8 @@ def shown_name(name: str) -> str:
 
 
 def _field(model: Model, place: Any) -> LayoutField:
-    if place.kind in (C.TR_PLACE_STACK, C.TR_PLACE_UNION_STACK):
-        stacks = model.stacks if place.kind == C.TR_PLACE_STACK else model.union_stacks
-        # the next index of a header stack
-        return LayoutField(f"{stacks[place.index].name}.$filled$", None, 0, place.offset, place.bytes)
+    if place.kind == C.TR_PLACE_STACK:  # the next index of a stack
+        return LayoutField(f"{model.stacks[place.index].name}.$filled$", None, 0, place.offset, place.bytes)
     header = model.headers[place.index]
     if place.kind == C.TR_PLACE_VALID:
         return LayoutField(f"{header.name}.{VALID}", place.index, 1, place.offset, place.bytes)

@@ -61,7 +61,7 @@ def send_packet(
     if switch.on_program is not None:
         raise TraceError("the switch traces every packet already: see its log or its coverage")
     ended = ended or threading.Event()
-    watcher, packet = PacketWatcher(switch, BUFFER_FIELDS), _InjectedPacket(port, data)
+    watcher, packet = PacketWatcher(switch, BUFFER_FIELDS, describe), _InjectedPacket(port, data)
     try:
         watcher.attach()
         # packets that arrive between these two calls are recorded as well; `_InjectedPacket` ignores them
@@ -74,7 +74,7 @@ def send_packet(
     finally:
         watcher.detach()
     assert packet.number is not None
-    events = watcher.events(packet.records, describe)
+    events = watcher.events(packet.records)
     return watcher.trace(events, packet.number, cut=packet.cut, inside=len(packet.inside))
 
 

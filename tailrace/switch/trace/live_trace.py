@@ -58,7 +58,7 @@ class LiveTracer:
         """Coverage of the switch's earlier programs."""
         self._untraced, self._warn_s = 0, 0.0
         self._ended = threading.Event()
-        self._polling = threading.Lock()
+        self._polling = threading.RLock()
         self.poll()
         switch.on_program = self.poll
         self._thread = threading.Thread(target=self._run, name="watch", daemon=True)
@@ -88,7 +88,7 @@ class LiveTracer:
         with self._polling:
             self._take()
             if self._switch.program is not self._program:
-                self._finished = self._coverage(None)
+                self._finished = self.coverage()
                 self._attach()
 
     def coverage(self, entries: ListEntries | None = None) -> list[Coverage]:
@@ -98,14 +98,11 @@ class LiveTracer:
             entries: lists the present program's entries.
         """
         with self._polling:
-            return self._coverage(entries)
-
-    def _coverage(self, entries: ListEntries | None) -> list[Coverage]:
-        watcher = self._watcher
-        if watcher is None:
-            return self._finished
-        listed = entries(watcher.entry_hit) if entries is not None else ()
-        return merged([*self._finished, coverage_of(watcher.program, watcher.coverage(), listed)])
+            watcher = self._watcher
+            if watcher is None:
+                return self._finished
+            listed = entries(watcher.entry_hit) if entries is not None else ()
+            return merged([*self._finished, coverage_of(watcher.program, watcher.coverage(), listed)])
 
     def _take(self) -> None:
         if self._watcher is None or self._reader is None:

@@ -23,7 +23,6 @@ from tailrace.switch.compiler.model import (
     Param,
     ParserSet,
     Primitive,
-    Source,
     Verify,
 )
 from tailrace.switch.core.encoding import limbs_to_int, split_limbs
@@ -261,18 +260,7 @@ class RecordReader:
             events.Argument(f.name.removeprefix(f"{header}."), f.bits, packet.content.value(f))
             for f in (self._layout.by_header.get(index, []) if index is not None else [])
         )
-        return events.ExtractEvent(
-            header=header, offset=bounds[0], length=bounds[1], fields=self._in_order(index, fields)
-        )
-
-    def _in_order(
-        self, header: int | None, fields: tuple[events.Argument, ...]
-    ) -> tuple[events.Argument, ...]:
-        """The fields in the order of the header's declaration."""
-        if header is None:
-            return fields
-        order = [f.name for f in self._model.header_types[self._model.headers[header].type].fields]
-        return tuple(sorted(fields, key=lambda f: order.index(f.name) if f.name in order else len(order)))
+        return events.ExtractEvent(header=header, offset=bounds[0], length=bounds[1], fields=fields)
 
     # ---- one method for each other kind of record; `w`: its payload, as tr_tracer.h lists it ----
 
@@ -341,7 +329,7 @@ class RecordReader:
         entry = w[1] - 1 if w[1] else None  # the record has the handle plus 1; 0: a miss
         written = "" if entry is None else self._describe("entry", t.name, entry)
         return events.TableEvent(
-            name=t.name, match=t.match_kind, key=key, entry=entry, place=_place(t.source), written=written
+            name=t.name, match=t.match_kind, key=key, entry=entry, place=t.source, written=written
         )
 
     def _member(self, w: Sequence[int]) -> events.Event:
@@ -363,15 +351,13 @@ class RecordReader:
         arguments = tuple(
             events.Argument(p.name, p.bits, value) for p, value in _with_values(action.params, w[1:])
         )
-        return events.ActionEvent(name=action.name, arguments=arguments, place=_place(action.source))
+        return events.ActionEvent(name=action.name, arguments=arguments, place=action.source)
 
     def _condition(self, w: Sequence[int]) -> events.Event:
         egress = self._packet.pipeline == C.TR_STAGE_EGRESS
         pipeline = self._model.egress if egress else self._model.ingress
         c: Conditional = pipeline.conditionals[w[0]]
-        return events.ConditionEvent(
-            name=c.name, text=c.text or c.name, value=bool(w[1]), place=_place(c.source)
-        )
+        return events.ConditionEvent(name=c.name, text=c.text or c.name, value=bool(w[1]), place=c.source)
 
     def _register(self, access: Literal["read", "write"], w: Sequence[int]) -> events.Event:
         r = self._model.registers[w[0]]
@@ -463,12 +449,8 @@ def _with_values(parts: Sequence[_Wide], limbs: Sequence[int]) -> Iterator[tuple
     return zip(parts, split_limbs(limbs, (part.bits for part in parts)), strict=True)
 
 
-def _place(source: Source | None) -> events.SourceLine | None:
-    return None if source is None else events.SourceLine(source.file, source.line)
-
-
 def _statement(p: Primitive, changes: tuple[events.FieldChange, ...]) -> events.StatementEvent:
-    return events.StatementEvent(text=p.text or p.op, changes=changes, place=_place(p.source))
+    return events.StatementEvent(text=p.text or p.op, changes=changes, place=p.source)
 
 
 def _is_signed(model: Model, value: object) -> bool:

@@ -10,9 +10,11 @@ from typing import Any
 
 from msgspec import structs
 
+from tailrace.p4rt.values import Mac
 from tailrace.spec.text import printable
+from tailrace.switch.compiler.model import Source
 from tailrace.switch.trace import events
-from tailrace.switch.trace.events import Argument, Event, FieldChange, KeyFieldValue, SourceLine, Trace
+from tailrace.switch.trace.events import Argument, Event, FieldChange, KeyFieldValue, Trace
 from tailrace.switch.trace.field_layout import VALID
 
 INDENT = "  "
@@ -34,13 +36,9 @@ def shown_value(name: str, value: int, bits: int) -> str:
     return str(value) if bits <= _DECIMAL_BITS else f"{value:#0{2 + (bits + 3) // 4}x}"
 
 
-def _mac(value: int) -> str:
-    return ":".join(f"{octet:02x}" for octet in value.to_bytes(6, "big"))
-
-
 _ADDRESSES: dict[int, Callable[[int], str]] = {
     32: lambda value: str(IPv4Address(value)),
-    48: _mac,
+    48: lambda value: str(Mac(value)),
     128: lambda value: str(IPv6Address(value)),
 }
 _ADDRESS = re.compile(r"(addr|src|dst|ip|mac|next_hop)\d*$", re.IGNORECASE)
@@ -166,7 +164,7 @@ def _lines(steps: Sequence[Event], base: int, full: bool) -> Iterator[Line]:
             yield from _lines(step.steps, base + 2, full)
 
 
-def _source_line(place: SourceLine | None) -> str:
+def _source_line(place: Source | None) -> str:
     return "" if place is None else f"  [{place.file}:{place.line}]"
 
 

@@ -102,8 +102,8 @@ class PacketTracker:
     def __init__(
         self, switch: V1ModelSwitch, arrivals: Sequence[Arrival], describe: DescribeEntity = no_description
     ) -> None:
-        self._switch, self._describe = switch, describe
-        self._watcher = PacketWatcher(switch, BUFFER_FIELDS)
+        self._switch = switch
+        self._watcher = PacketWatcher(switch, BUFFER_FIELDS, describe)
         self._watcher.select(arrivals)
         self._watcher.attach()
         self._arrivals = set(arrivals)
@@ -132,7 +132,7 @@ class PacketTracker:
         self.poll()
         self._switch.on_program = self._previous_callback
         self._watcher.detach()
-        events = self._watcher.events(self._records, self._describe)
+        events = self._watcher.events(self._records)
         for number, packet in self._tracked.items():
             packet.trace = self._watcher.trace(events, number, cut=bool(self.overflows))
 

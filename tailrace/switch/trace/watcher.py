@@ -57,8 +57,10 @@ class PacketWatcher:
     missed: how many packets were not recorded at all before the last `take`
     """
 
-    def __init__(self, switch: V1ModelSwitch, size: int) -> None:
-        """`size`: the size of the record buffer in 64-bit fields.
+    def __init__(self, switch: V1ModelSwitch, size: int, describe: DescribeEntity = no_description) -> None:
+        """Args:
+            size: the size of the record buffer in 64-bit fields.
+            describe: describes entries, members and groups as the controller wrote them.
 
         Raises:
             TraceError: the switch has no program, or memory is exhausted.
@@ -67,7 +69,7 @@ class PacketWatcher:
         if switch.program is None:
             raise TraceError("the switch has no program")
         self.program, self.cut, self.missed = switch.program, False, 0
-        self._switch, self._size, self._core = switch, size, load()
+        self._switch, self._size, self._core, self._describe = switch, size, load(), describe
         # this reference keeps the code loaded while the switch runs it
         self._build = cached_build(switch.program)
         self._tracer = self._build.new_tracer(size)
@@ -135,15 +137,13 @@ class PacketWatcher:
 
     # ---- events from records ----
 
-    def reader(self, describe: DescribeEntity = no_description) -> RecordReader:
+    def reader(self) -> RecordReader:
         """A new reader of the program's records."""
-        return RecordReader(self.program.model, self._build.layout, describe)
+        return RecordReader(self.program.model, self._build.layout, self._describe)
 
-    def events(
-        self, records: Iterable[TraceRecord], describe: DescribeEntity = no_description
-    ) -> NumberedEvents:
+    def events(self, records: Iterable[TraceRecord]) -> NumberedEvents:
         """The events in `records`, which must begin with the arrival of each packet."""
-        return list(self.reader(describe).feed(records))
+        return list(self.reader().feed(records))
 
     def trace(self, events: NumberedEvents, packet: int = 1, *, cut: bool = False, inside: int = 0) -> Trace:
         """The trace of one packet and its copies; `inside`: how many of them are still in the switch."""

@@ -26,7 +26,7 @@ from tailrace.sim.job import Job
 from tailrace.sim.network import Network
 from tailrace.sim.network.loop import VirtualLoop
 from tailrace.sim.run import VirtualBackend
-from tailrace.study.run import run as run_plan
+from tailrace.study.task import run as run_plan
 from tailrace.topology import parse_topology
 
 SMALL = {

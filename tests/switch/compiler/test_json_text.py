@@ -90,7 +90,7 @@ def test_a_byte_order_mark_is_taken() -> None:
 
 
 def test_a_program_beyond_the_bound_is_not_read(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tailrace.switch.compiler.read.json_text.MAX_BYTES", len(GOOD))
+    monkeypatch.setattr("tailrace.switch.compiler.read.node.MAX_BYTES", len(GOOD))
     assert read_bmv2_json(GOOD).name == "test.p4"
     assert f"at most {len(GOOD)}" in refused(GOOD + b" ")
 

@@ -29,12 +29,7 @@ Rewrite = Callable[[Json], None]
 def meaning(program: bytes) -> Model:
     """All of a program but what the first versions lack and BMv2 has no use for."""
     model = read_bmv2_json(program)
-    return replace(
-        model,
-        profiles=tuple(replace(profile, max_size=0) for profile in model.profiles),
-        counters=tuple(replace(counter, table=None) for counter in model.counters),
-        meters=tuple(replace(meter, table=None) for meter in model.meters),
-    )
+    return replace(model, profiles=tuple(replace(profile, max_size=0) for profile in model.profiles))
 
 
 @functools.cache

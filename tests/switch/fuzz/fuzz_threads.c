@@ -164,8 +164,8 @@ static void by_hand(fuzz_rng *rng, fuzz_frames *frames, fuzz_frame *frame)
     uint32_t port = PORTS + (uint32_t)fuzz_below(rng, PORTS);
     uint32_t origin;
     fuzz_frame_make(frames, frame);
-    tri_client_give(loop, port, frame->data,
-                  frame->len < TR_MAX_FRAME ? frame->len : 64, port);
+    tri_inject(loop, port, frame->data,
+               frame->len < TR_MAX_FRAME ? frame->len : 64, port);
     atomic_fetch_add(&sent, 1);
     if (fuzz_below(rng, 4) != 0)
         return;
@@ -195,7 +195,7 @@ static void serve(fuzz_rng *rng, uint64_t until_ns)
         if (fuzz_below(rng, 8) == 0) {
             fuzz_frame_make(&frames, &frame);
             tri_inject(loop, CPU_PORT, frame.data,
-                       frame.len < TR_MAX_FRAME ? frame.len : 64);
+                       frame.len < TR_MAX_FRAME ? frame.len : 64, 0);
             atomic_fetch_add(&sent, 1);
         }
         if (fuzz_below(rng, 8) == 0)

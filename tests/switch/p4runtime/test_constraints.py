@@ -19,10 +19,16 @@ from tailrace.switch.p4runtime.pins.constraints import (
     MAX_TOKENS,
     OPTIONAL_STRING,
     STRING,
+    Conjunct,
+    ConstraintParser,
     Scope,
     Type,
-    parse,
 )
+
+
+def parse(text: str, scope: Scope, what: str) -> list[Conjunct]:
+    return list(ConstraintParser(text, scope, what).conjuncts())
+
 
 TYPES = {
     "exact8": Type("exact", 8),

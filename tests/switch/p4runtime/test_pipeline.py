@@ -10,7 +10,7 @@ import pytest
 from finsy.proto import p4r
 
 from tailrace.p4rt.status import Code, P4RtError
-from tailrace.switch.p4runtime.device_config import program_json
+from tailrace.switch.p4runtime.pipeline import program_json
 from tests.switch.p4runtime.conftest import code_of, wildcard
 from tests.switch.p4runtime.test_tables import default, mac, read
 

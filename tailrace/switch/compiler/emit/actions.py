@@ -14,12 +14,12 @@ from collections.abc import Callable
 from typing import Any
 
 from tailrace.switch.compiler.emit.locals import Locals
-from tailrace.switch.compiler.emit.lvalues import Lvalues, field_name, set_valid
+from tailrace.switch.compiler.emit.lvalues import field_name, set_valid
 from tailrace.switch.compiler.emit.text import CodeWriter, counted, identifier, string
 from tailrace.switch.compiler.emit.values import Val, Values, kind_of
 from tailrace.switch.compiler.errors import CompilerError
-from tailrace.switch.compiler.expr import Expr, FieldRef, HeaderRef, UnionRef
-from tailrace.switch.compiler.model import Action, HeaderType, Model, Param, Primitive, limbs_of
+from tailrace.switch.compiler.expr import Expr, FieldRef, HeaderInst, HeaderRef, StackLast, UnionRef
+from tailrace.switch.compiler.model import Action, HeaderType, Model, Primitive, Stack, limbs_of
 
 _INLINED_PRIMITIVES = 32
 """Actions of up to this many primitives are inlined at each call; larger actions only if called once."""
@@ -41,23 +41,20 @@ def emit_actions(code: CodeWriter, model: Model, c_locals: Locals) -> None:
         if a.source is not None:
             code.comment("action", a.name, "line", a.source.line)
         inlined = call_counts[a.index] <= 1 or len(a.body) <= _INLINED_PRIMITIVES
-        qualifiers = "TR_INLINE" if inlined else "static __attribute__((unused))"
+        qualifiers = "TR_INLINE" if inlined else "static"
         code.line(f"{qualifiers} void {action_name(a)}(tr_switch *s, tr_pkt *p,")
         code.open("    struct tr_phv *h, struct tr_locals *l, const uint64_t *d)")
-        for name in ("s", "p", "h", "l", "d"):
-            code.line(f"(void){name};")
         if code.tracing:
             head = f"(const uint64_t[]){{TR_RECORD_ACTION, {a.index}}}"
             code.line(f"tr_trace_bytes(s, p, {head}, 2, d, {8 * a.limbs});")
             code.count_point("action", a.index)
-        body = ActionBody(code, Lvalues(model, c_locals), a.params, "end")
+        body = ActionBody(Values(code, model, c_locals, a.params), "end")
         targets = {p.args[-1] for p in a.body if p.op in ("_jump", "_jump_if_zero")}
         if any(isinstance(t, int) and t <= i for i, p in enumerate(a.body) for t in _jump_targets(p)):
             code.line("uint32_t jumps = 0;")
-            code.line("(void)jumps;")
         for i, primitive in enumerate(a.body):
             if i in targets:
-                code.line(f"at_{i}: __attribute__((unused));")
+                code.line(f"at_{i}:;")
             code.open("")
             code.trace("TR_RECORD_STEP", "TR_OWNER_ACTION", a.index, i)
             code.count_point("statement", a.index, i)
@@ -65,10 +62,9 @@ def emit_actions(code: CodeWriter, model: Model, c_locals: Locals) -> None:
             code.close()
             code.trace_changes()
         if len(a.body) in targets:
-            code.line(f"at_{len(a.body)}: __attribute__((unused));")
-        code.line("end: __attribute__((unused));")
+            code.line(f"at_{len(a.body)}:;")
+        code.line("end:;")
         code.close()
-        code.line("")
 
 
 def _call_counts(model: Model) -> Counter[int]:
@@ -99,12 +95,8 @@ def _jump_targets(p: Primitive) -> list[Any]:
 class ActionBody:
     """Emits the primitives of an action. ``end`` is the C label after the last primitive."""
 
-    def __init__(self, code: CodeWriter, places: Lvalues, params: tuple[Param, ...], end: str) -> None:
-        self.code = code
-        self.model = places.model
-        self.places = places
-        self.values = Values(self.model, places, code, params)
-        self.end = end
+    def __init__(self, values: Values, end: str) -> None:
+        self.code, self.model, self.values, self.end = values.code, values.model, values, end
         self.position = 0
 
     def primitive(self, p: Primitive, position: int) -> None:
@@ -131,8 +123,8 @@ class ActionBody:
         if not to_field.varbit or not from_field.varbit or to_field.bits < from_field.bits:
             problem = f"varbit field {to_field.name} cannot hold {from_field.name}"
             raise CompilerError(f"{self.model.name}: {problem}")
-        dst = self.places.header(target.header, self.code, self.values)
-        src = self.places.header(source.header, self.code, self.values)
+        dst = self.values.header(target.header)
+        src = self.values.header(source.header)
         self.code.line(f"{dst}.vl_bits = {src}.vl_bits;")
         to_name, from_name = field_name(to_type, target.field), field_name(from_type, source.field)
         self.code.line(f"memcpy({dst}.{to_name}, {src}.{from_name}, {src}.vl_bits / 8);")
@@ -142,9 +134,9 @@ class ActionBody:
         if t.index != u.index:
             problem = f"a header of type {u.name} is assigned to a header of type {t.name}"
             raise CompilerError(f"{self.model.name}: {problem}")
-        dst = self.places.header(target, self.code, self.values)
-        src = self.places.header(source, self.code, self.values)
-        self._copy_header(t, dst, src, self.places.siblings(target, dst))
+        dst = self.values.header(target)
+        src = self.values.header(source)
+        self._copy_header(t, dst, src, self.values.siblings(target, dst))
 
     def _copy_header(self, t: HeaderType, dst: str, src: str, siblings: list[str]) -> None:
         """Copies a header; if the source is invalid, the target becomes invalid and keeps its fields."""
@@ -159,38 +151,24 @@ class ActionBody:
     def _do_assign_union(self, target: UnionRef, source: UnionRef) -> None:
         if self.model.union_of(target).type != self.model.union_of(source).type:
             raise CompilerError(f"{self.model.name}: a union is assigned to a union of another type")
-        dst = self.places.union(target, self.code, self.values)
-        src = self.places.union(source, self.code, self.values)
+        dst = self.values.union(target)
+        src = self.values.union(source)
         self.code.line(f"{dst} = {src};")
 
-    def _do_assign_header_stack(self, target: tuple[int, bool], source: tuple[int, bool]) -> None:
-        """Assigns a stack. Both operands: index, and whether it is a stack of unions."""
-        if target[1]:
-            self._do_assign_union_stack(target, source)
+    def _do_assign_header_stack(self, target: Stack, source: Stack) -> None:
+        values, size = self.values, len(target.elements)
+        if values.element_type(target) != values.element_type(source) or size != len(source.elements):
+            problem = f"stacks {target.name} and {source.name} differ in type or size"
+            raise CompilerError(f"{self.model.name}: {problem}")
+        dst, src = values.stack(target.index), values.stack(source.index)
+        self.code.line(f"{values.stack_next(target.index)} = {values.stack_next(source.index)};")
+        if target.of_unions:
+            self.code.line(f"memmove({dst}, {src}, sizeof {dst});")
             return
-        to_stack, from_stack = self.model.stacks[target[0]], self.model.stacks[source[0]]
-        if to_stack.type != from_stack.type or len(to_stack.headers) != len(from_stack.headers):
-            raise CompilerError(
-                f"{self.model.name}: stacks {to_stack.name} and {from_stack.name} differ in type or size"
-            )
-        dst, src = self.places.stack(to_stack.index), self.places.stack(from_stack.index)
-        self.code.line(
-            f"{self.places.stack_next(to_stack.index)} = {self.places.stack_next(from_stack.index)};"
-        )
-        for i in range(len(to_stack.headers)):
-            self._copy_header(self.model.header_types[to_stack.type], f"{dst}[{i}]", f"{src}[{i}]", [])
+        for i, header in enumerate(target.elements):
+            self._copy_header(self.model.type_of(HeaderInst(header)), f"{dst}[{i}]", f"{src}[{i}]", [])
 
-    def _do_assign_union_stack(self, target: tuple[int, bool], source: tuple[int, bool]) -> None:
-        to_stack, from_stack = self.model.union_stacks[target[0]], self.model.union_stacks[source[0]]
-        same = self.model.unions[to_stack.unions[0]].type == self.model.unions[from_stack.unions[0]].type
-        if not same or len(to_stack.unions) != len(from_stack.unions):
-            raise CompilerError(
-                f"{self.model.name}: stacks {to_stack.name} and {from_stack.name} differ in type or size"
-            )
-        dst, src = self.places.union_stack(to_stack.index), self.places.union_stack(from_stack.index)
-        counters = self.places.union_stack_next
-        self.code.line(f"{counters(to_stack.index)} = {counters(from_stack.index)};")
-        self.code.line(f"memmove({dst}, {src}, sizeof {dst});")
+    _do_assign_union_stack = _do_assign_header_stack
 
     # ---- headers ----
 
@@ -201,7 +179,7 @@ class ActionBody:
 
     def _do_add_header(self, ref: HeaderRef) -> None:
         t = self.model.type_of(ref)
-        place = self.places.header(ref, self.code, self.values)
+        place = self.values.header(ref)
         self.code.open(f"if (!{place}.valid)")
         if t.varbit is not None:
             self.code.line(f"uint32_t vl = {place}.vl_bits;")
@@ -209,57 +187,43 @@ class ActionBody:
         if t.varbit is not None:
             self.code.line(f"{place}.vl_bits = vl;")
         set_valid(self.code, t, place, 1)
-        for other in self.places.siblings(ref, place):
+        for other in self.values.siblings(ref, place):
             self.code.line(f"{other}.valid = 0;")
         self.code.line(f"p->plen += {self._length(ref, place)};")
         self.code.close()
 
     def _do_remove_header(self, ref: HeaderRef) -> None:
-        place = self.places.header(ref, self.code, self.values)
+        place = self.values.header(ref)
         self.code.open(f"if ({place}.valid)")
         set_valid(self.code, self.model.type_of(ref), place, 0)
         self.code.line(f"p->plen -= {self._length(ref, place)};")
         self.code.close()
 
-    def _stack_shape(self, stack: tuple[int, bool]) -> tuple[str, str, int]:
-        """C text of a stack's array and counter, and the stack's number of elements.
-
-        `stack`: the index of the stack, and whether it is a stack of unions.
-        """
-        if stack[1]:
-            size = len(self.model.union_stacks[stack[0]].unions)
-            return self.places.union_stack(stack[0]), self.places.union_stack_next(stack[0]), size
-        size = len(self.model.stacks[stack[0]].headers)
-        return self.places.stack(stack[0]), self.places.stack_next(stack[0]), size
-
-    def _do_push(self, stack: tuple[int, bool], count: Expr) -> None:
-        array, counter, size = self._stack_shape(stack)
-        n = self._shift_count(count, size)
+    def _do_push(self, stack: Stack, count: Expr) -> None:
+        array, counter, size, n = self._shift(stack, count)
         self.code.line(f"{counter} = {counter} + {n} > {size} ? {size} : {counter} + {n};")
         self.code.line(f"memmove({array} + {n}, {array}, ({size} - {n}) * sizeof *{array});")
         self._invalidate(stack, array, "0", n)
 
-    def _do_pop(self, stack: tuple[int, bool], count: Expr) -> None:
-        array, counter, size = self._stack_shape(stack)
-        n = self._shift_count(count, size)
+    def _do_pop(self, stack: Stack, count: Expr) -> None:
+        array, counter, size, n = self._shift(stack, count)
         self.code.line(f"{counter} = {counter} > {n} ? {counter} - {n} : 0;")
         self.code.line(f"memmove({array}, {array} + {n}, ({size} - {n}) * sizeof *{array});")
         self._invalidate(stack, array, f"{size} - {n}", str(size))
 
-    def _shift_count(self, count: Expr, size: int) -> str:
-        """Emits a C variable with `count`, at most `size`; returns the variable's name."""
-        n = self.code.temp()
+    def _shift(self, stack: Stack, count: Expr) -> tuple[str, str, int, str]:
+        """A stack's array, counter, size, and the name of a new C variable with `count`, at most the size."""
+        n, size = self.code.temp(), len(stack.elements)
         self.code.line(f"uint64_t {n}_wanted = {self.values.index(count)};")
         self.code.line(f"uint32_t {n} = {n}_wanted > {size} ? {size} : (uint32_t){n}_wanted;")
-        return n
+        return self.values.stack(stack.index), self.values.stack_next(stack.index), size, n
 
-    def _invalidate(self, stack: tuple[int, bool], array: str, first: str, end: str) -> None:
+    def _invalidate(self, stack: Stack, array: str, first: str, end: str) -> None:
         self.code.open(f"for (uint32_t i = {first}; i < {end}; i++)")
-        if stack[1]:
+        if stack.of_unions:
             self.code.line(f"memset(&{array}[i], 0, sizeof {array}[i]);")
         else:
-            kind = self.model.stacks[stack[0]].type
-            set_valid(self.code, self.model.header_types[kind], f"{array}[i]", 0)
+            set_valid(self.code, self.model.type_of(StackLast(stack.index)), f"{array}[i]", 0)
         self.code.close()
 
     # ---- externs ----
@@ -269,7 +233,7 @@ class ActionBody:
         t = self.code.temp()
         limbs = limbs_of(bits)
         f = self.model.field_type(target)
-        place = self.places.field(target, self.code, self.values)
+        place = self.values.field(target)
         if bits <= 128 and f.bits <= 128:
             kind = "uint64_t" if bits <= 64 else "tr_u128"
             self.code.line(f"{kind} {t};")
@@ -308,7 +272,7 @@ class ActionBody:
     def _do_execute_meter(self, meter: int, index: Expr, target: FieldRef) -> None:
         m, t = self.model.meters[meter], self.code.temp()
         amount = "p->in_len" if m.unit == "bytes" else "1"
-        place = self.places.field(target, self.code, self.values)
+        place = self.values.field(target)
         mask = f"tr_mask64({min(64, self.model.field_type(target).bits)})"
         self.code.line(f"uint64_t {t} = {self.values.index(index)};")
         self.code.line(f"if ({t} < {m.size}u)")
@@ -336,7 +300,7 @@ class ActionBody:
     def _store_word(self, target: FieldRef, word: str, indent: str = "") -> None:
         """Emits the store of a uint64_t in a field, truncated to the field's width."""
         f = self.model.field_type(target)
-        place = self.places.field(target, self.code, self.values)
+        place = self.values.field(target)
         if f.bits > 128:
             self.code.line(f"{indent}trw_from_u128({place}, {limbs_of(f.bits)}, {word});")
         else:

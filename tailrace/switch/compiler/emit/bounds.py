@@ -10,7 +10,6 @@ from __future__ import annotations
 from tailrace.switch.compiler.errors import CompilerError
 from tailrace.switch.compiler.expr import (
     ActionParam,
-    BoolConst,
     Const,
     Expr,
     FieldRef,
@@ -18,7 +17,6 @@ from tailrace.switch.compiler.expr import (
     Op,
     RegisterCell,
     StackCount,
-    ValidBit,
 )
 from tailrace.switch.compiler.model import Model, Param
 
@@ -82,11 +80,7 @@ class BoundsOf:
             return unsigned(self.model.registers[e.register].bits)
         if isinstance(e, StackCount):
             return unsigned(64)
-        if isinstance(e, ValidBit | BoolConst):
-            return 0, 1
-        if isinstance(e, Op):
-            return self._of_op(e)
-        return 0, 1
+        return self._of_op(e) if isinstance(e, Op) else (0, 1)  # other expressions are bits and booleans
 
     def _of_op(self, e: Op) -> Bounds:
         name = e.name

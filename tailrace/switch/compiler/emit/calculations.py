@@ -3,12 +3,12 @@
 
 from __future__ import annotations
 
-from tailrace.switch.compiler.emit.lvalues import Lvalues, field_name
+from tailrace.switch.compiler.emit.lvalues import field_name
 from tailrace.switch.compiler.emit.packing import Chunk, chunks, pack, zeros
 from tailrace.switch.compiler.emit.text import CodeWriter, identifier
 from tailrace.switch.compiler.emit.values import Values
 from tailrace.switch.compiler.expr import FieldRef, HeaderRef
-from tailrace.switch.compiler.model import CalcInput, Calculation, ConstInput, HeaderInput, Model
+from tailrace.switch.compiler.model import CalcInput, Calculation, ConstInput, Model
 
 # algorithms that use the function of another algorithm; custom CRCs have the standard parameters, as in BMv2
 _FUNCTION = {
@@ -23,39 +23,32 @@ _FUNCTION = {
 _Group = tuple[HeaderRef | None, list[CalcInput], int]
 
 
-def emit_calculations(code: CodeWriter, model: Model) -> None:
-    """Emits a function ``calc_N(s, p, h)`` for each calculation. h: the packet's headers and metadata."""
-    for c in model.calculations:
-        _emit(code, model, c)
-
-
 def _max_bits(model: Model, item: CalcInput) -> int:
     """The width of an input; of a varbit field the maximum width."""
-    if isinstance(item, ConstInput):
-        return item.bits
-    if isinstance(item, HeaderInput):
-        return sum(f.bits for f in model.type_of(item.header).wire)
-    return model.field_type(item).bits
+    return item.bits if isinstance(item, ConstInput) else model.field_type(item).bits
 
 
 def _header_of(item: CalcInput) -> HeaderRef | None:
     return None if isinstance(item, ConstInput) else item.header
 
 
-def _emit(code: CodeWriter, model: Model, c: Calculation) -> None:
+def emit_calculation(code: CodeWriter, model: Model, c: Calculation) -> None:
+    """Emits a function ``calc_N(s, p, h)`` for a calculation. h: the packet's headers and metadata."""
     code.open(f"static uint64_t calc_{c.index}(tr_switch *s, const tr_pkt *p, struct tr_phv *h)")
-    code.line("(void)s;")
-    code.line("(void)p;")
-    code.line("(void)h;")
     if c.algo == "random":
         draw = "tr_trace_random(s, p, 0, UINT64_MAX)" if code.tracing else "tr_random(s, 0, UINT64_MAX)"
         code.line(f"return {draw};")
         code.close()
-        code.line("")
         return
-    groups = _groups(model, c)
-    if groups is not None and _is_csum_of_parts(c, groups):
-        _emit_csum16(code, model, groups)
+    groups, function = _groups(model, c), _FUNCTION.get(c.algo, c.algo)
+    can_add = groups is not None and all(bits % 16 == 0 for _, _, bits in groups[:-1])
+    if groups is not None and can_add and function == "csum16" and not c.payload:
+        # group by group: lengths are constants, so the C compiler unrolls loops
+        code.line("uint64_t sum = 0;")
+        code.line(f"uint8_t part[{(max((bits for _, _, bits in groups), default=0) + 7) // 8 + 8}];")
+        _emit_groups(code, model, groups, "part", "sum = tr_csum_add(sum, part, {});")
+        code.line("return tr_csum_end(sum);")
+        code.close()
         return
     # 8 bytes more, because the last store may write a whole word
     size = (sum(_max_bits(model, i) for i in c.inputs) + 7) // 8 + 8
@@ -63,13 +56,13 @@ def _emit(code: CodeWriter, model: Model, c: Calculation) -> None:
     if groups is None:
         _emit_bitwise(code, model, c)
     else:
-        _emit_grouped(code, model, groups)
+        code.line("uint32_t o = 0;")  # counts the bytes
+        _emit_groups(code, model, groups, "(buf + o)", "o += {};")
     if c.payload:
         code.line("memcpy(buf + o, p->buf + p->off + p->parsed, p->len - p->parsed);")
         code.line("o += p->len - p->parsed;")
-    code.line(f"return tr_hash_{identifier(_FUNCTION.get(c.algo, c.algo))}(buf, o);")
+    code.line(f"return tr_hash_{identifier(function)}(buf, o);")
     code.close()
-    code.line("")
 
 
 def _groups(model: Model, c: Calculation) -> list[_Group] | None:
@@ -94,39 +87,19 @@ def _groups(model: Model, c: Calculation) -> list[_Group] | None:
     return groups if all(bits % 8 == 0 for _, _, bits in groups[:-1]) else None
 
 
-def _is_csum_of_parts(c: Calculation, groups: list[_Group]) -> bool:
-    """Whether a calculation is an Internet checksum that can be summed group by group.
-
-    This requires that no payload follows and that each group before the last fills whole 16-bit words.
-    """
-    return (
-        _FUNCTION.get(c.algo, c.algo) == "csum16"
-        and not c.payload
-        and all(bits % 16 == 0 for _, _, bits in groups[:-1])
-    )
-
-
 def _is_metadata(model: Model, header: HeaderRef) -> bool:
     index = getattr(header, "index", None)
     return isinstance(index, int) and model.headers[index].metadata
 
 
 def _is_varbit(model: Model, item: CalcInput) -> bool:
-    if isinstance(item, HeaderInput):
-        return model.type_of(item.header).varbit is not None
     return isinstance(item, FieldRef) and model.field_type(item).varbit
 
 
-def _pieces(model: Model, place: str, item: CalcInput) -> list[Chunk]:
+def _pieces(values: Values, item: CalcInput) -> list[Chunk]:
     if isinstance(item, ConstInput):
         return _const_chunks(item)
-    t = model.type_of(item.header)
-    if isinstance(item, FieldRef):
-        return chunks(f"{place}.{field_name(t, item.field)}", t.fields[item.field].bits)
-    pieces: list[Chunk] = []
-    for i, f in enumerate(t.wire):
-        pieces += chunks(f"{place}.{field_name(t, i)}", f.bits)
-    return pieces
+    return chunks(values.field(item), values.model.field_type(item).bits)
 
 
 def _const_chunks(item: ConstInput) -> list[Chunk]:
@@ -140,72 +113,35 @@ def _const_chunks(item: ConstInput) -> list[Chunk]:
     return parts
 
 
-def _group_pieces(model: Model, code: CodeWriter, items: list[CalcInput]) -> list[Chunk]:
-    places = Lvalues(model)
-    values = Values(model, places, code)
-    pieces: list[Chunk] = []
-    for item in items:
-        header = _header_of(item)
-        place = "" if header is None else places.header(header, code, values)
-        pieces += _pieces(model, place, item)
-    return pieces
-
-
-def _open_valid(model: Model, code: CodeWriter, header: HeaderRef | None) -> None:
-    """Opens a C block that runs only if `header` is valid; with None (metadata, constants) it always runs."""
-    places = Lvalues(model)
-    valid = "" if header is None else f"{places.header(header, code, Values(model, places, code))}.valid"
-    code.open(f"if ({valid})" if valid else "")
-
-
-def _emit_grouped(code: CodeWriter, model: Model, groups: list[_Group]) -> None:
-    """Emits the packing of the groups into ``buf``; ``o`` counts the bytes."""
-    code.line("uint32_t o = 0;")
+def _emit_groups(code: CodeWriter, model: Model, groups: list[_Group], target: str, add: str) -> None:
+    """Emits the packing of each group whose header is valid into `target`, and then `add`: C text, in which
+    `{}` stands for the number of bytes.
+    """
+    values = Values(code, model)
     for header, items, _ in groups:
-        pieces = _group_pieces(model, code, items)
-        _open_valid(model, code, header)
-        nbytes = pack(code, "(buf + o)", pieces)
-        code.line(f"o += {nbytes};")
+        pieces = [piece for item in items for piece in _pieces(values, item)]
+        code.open("" if header is None else f"if ({values.header(header)}.valid)")
+        code.line(add.format(pack(code, target, pieces)))
         code.close()
-
-
-def _emit_csum16(code: CodeWriter, model: Model, groups: list[_Group]) -> None:
-    """Emits the Internet checksum group by group: lengths are constants, so the C compiler unrolls loops."""
-    code.line("uint64_t sum = 0;")
-    for header, items, bits in groups:
-        pieces = _group_pieces(model, code, items)
-        _open_valid(model, code, header)
-        code.line(f"uint8_t part[{(bits + 7) // 8 + 8}];")
-        nbytes = pack(code, "part", pieces)
-        code.line(f"sum = tr_csum_add(sum, part, {nbytes});")
-        code.close()
-    code.line("return tr_csum_end(sum);")
-    code.close()
-    code.line("")
 
 
 def _emit_bitwise(code: CodeWriter, model: Model, c: Calculation) -> None:
     """Emits the packing of inputs whose bit offsets depend on which headers are valid."""
-    places = Lvalues(model)
-    values = Values(model, places, code)
+    values = Values(code, model)
     code.line("uint32_t bit = 0;")
     code.line("memset(buf, 0, sizeof buf);")
     for item in c.inputs:
         header = _header_of(item)
-        place = "" if header is None else places.header(header, code, values)
+        place = "" if header is None else values.header(header)
         guarded = header is not None and not _is_metadata(model, header)
         if guarded:
             code.open(f"if ({place}.valid)")
-        if isinstance(item, HeaderInput):
-            t = model.type_of(item.header)
-            code.line(f"bit += 8 * deparse_ht{t.index}(&{place}, buf + bit / 8);")
-        elif _is_varbit(model, item):
-            assert isinstance(item, FieldRef)
+        if isinstance(item, FieldRef) and _is_varbit(model, item):
             name = field_name(model.type_of(item.header), item.field)
             code.line(f"tr_put_bytes(buf, bit, {place}.vl_bits, {place}.{name});")
             code.line(f"bit += {place}.vl_bits;")
         else:
-            for text, bits in _pieces(model, place, item):
+            for text, bits in _pieces(values, item):
                 code.line(f"tr_put64(buf, bit, {bits}, {text});")
                 code.line(f"bit += {bits};")
         if guarded:
@@ -213,29 +149,19 @@ def _emit_bitwise(code: CodeWriter, model: Model, c: Calculation) -> None:
     code.line("uint32_t o = (bit + 7) / 8;")
 
 
-def emit_checksums(code: CodeWriter, model: Model) -> None:
-    """Emits ``trp_verify`` and ``trp_update``, the program's checksum controls."""
-    _emit_control(code, model, verify=True)
-    _emit_control(code, model, verify=False)
-
-
-def _emit_control(code: CodeWriter, model: Model, *, verify: bool) -> None:
+def emit_checksums(code: CodeWriter, model: Model, *, verify: bool) -> None:
     """Emits ``trp_verify``, which returns 1 if a checksum is wrong, or ``trp_update``."""
-    places = Lvalues(model)
+    values = Values(code, model)
     chosen = [(i, c) for i, c in enumerate(model.checksums) if (c.verify if verify else c.update)]
     name, stage = ("int trp_verify", "VERIFY") if verify else ("void trp_update", "UPDATE")
     code.open(f"static {name}(tr_switch *s, tr_pkt *p, struct tr_phv *h)")
     if verify:
         code.line("int wrong = 0;")
-    code.line("(void)s;")
-    code.line("(void)p;")
-    code.line("(void)h;")
     if chosen:
         code.trace_begin(f"TR_STAGE_{stage}", "0")
     for i, c in chosen:
         code.open("")
-        values = Values(model, places, code)
-        place = places.header(c.target.header, code, values)
+        place = values.header(c.target.header)
         valid = f"{place}.valid" if verify and not _is_metadata(model, c.target.header) else "1"
         condition = "1" if c.condition is None else values.boolean(c.condition)
         field = f"{place}.{field_name(model.type_of(c.target.header), c.target.field)}"
@@ -255,4 +181,3 @@ def _emit_control(code: CodeWriter, model: Model, *, verify: bool) -> None:
     if verify:
         code.line("return wrong;")
     code.close()
-    code.line("")

@@ -3,8 +3,7 @@
 
 from __future__ import annotations
 
-from tailrace.switch.compiler.emit.carried import NotCarried
-from tailrace.switch.compiler.emit.locals import Locals
+from tailrace.switch.compiler.emit.locals import Locals, NotCarried
 from tailrace.switch.compiler.emit.lvalues import (
     Lvalues,
     declare_field,
@@ -56,7 +55,6 @@ def emit_types(code: CodeWriter, model: Model, omitted: NotCarried, c_locals: Lo
             if (t.index, i) not in fields_in_locals:
                 code.line(declare_field(t, i, t.fields[i]))
         code.close(";")
-        code.line("")
     # one union of each type (u.kind): the first
     for _, union in sorted({u.kind: u for u in reversed(model.unions)}.items()):
         code.open(union_type_name(union))
@@ -64,15 +62,13 @@ def emit_types(code: CodeWriter, model: Model, omitted: NotCarried, c_locals: Lo
             t = model.header_types[model.headers[member].type]
             code.line(f"{type_name(t)} m{k};")
         code.close(";")
-        code.line("")
     _emit_phv(code, model, omitted, c_locals)
     _emit_locals(code, model, c_locals)
 
 
 def _emit_phv(code: CodeWriter, model: Model, omitted: NotCarried, c_locals: Locals) -> None:
     # with an empty pointer name an lvalue is "->member", so [2:] of it is the name of the member
-    places = Lvalues(model)
-    places.pointer = ""
+    places = Lvalues(model, pointer="")
     last_headers = ([] if omitted.split is None else [omitted.split]) + sorted(omitted.headers)
     code.open("struct tr_phv")
     for header in model.headers:
@@ -81,20 +77,15 @@ def _emit_phv(code: CodeWriter, model: Model, omitted: NotCarried, c_locals: Loc
         if header.stack is None and header.union is None:
             code.line(_member(model, places, header.index))
     for stack in model.stacks:
-        t = model.header_types[stack.type]
-        code.line(f"{type_name(t)} {places.stack(stack.index)[2:]}[{len(stack.headers)}];")
+        array = places.stack(stack.index)[2:]
+        code.line(f"{places.element_type(stack)} {array}[{len(stack.elements)}];")
         code.line(f"uint32_t {places.stack_next(stack.index)[2:]};")
     for union in model.unions:
         if union.stack is None:
             code.line(f"{union_type_name(union)} {places.union_inst(union.index)[2:]};")
-    for us in model.union_stacks:
-        kind = union_type_name(model.unions[us.unions[0]])
-        code.line(f"{kind} {places.union_stack(us.index)[2:]}[{len(us.unions)}];")
-        code.line(f"uint32_t {places.union_stack_next(us.index)[2:]};")
     for index in last_headers:
         code.line(_member(model, places, index))
     code.close(";")
-    code.line("")
 
 
 def _emit_locals(code: CodeWriter, model: Model, c_locals: Locals) -> None:
@@ -108,7 +99,6 @@ def _emit_locals(code: CodeWriter, model: Model, c_locals: Locals) -> None:
     # C has no empty structs
     code.line("uint8_t none;")
     code.close(";")
-    code.line("")
 
 
 def _member(model: Model, places: Lvalues, index: int) -> str:
@@ -120,8 +110,7 @@ def _member(model: Model, places: Lvalues, index: int) -> str:
 def carried_bytes(model: Model, omitted: NotCarried) -> str:
     """A C expression: the number of bytes of the PHV that a queued packet carries."""
     # as in _emit_phv, [2:] is the name of the member
-    places = Lvalues(model)
-    places.pointer = ""
+    places = Lvalues(model, pointer="")
     if omitted.split is not None:
         t = model.header_types[model.headers[omitted.split].type]
         first = f"{places.header_inst(omitted.split)[2:]}.{field_name(t, min(omitted.fields))}"
@@ -136,27 +125,16 @@ def emit_standard(code: CodeWriter, model: Model) -> None:
     """Emits accessors of standard_metadata; a field that the program does not have reads as 0."""
     places = Lvalues(model)
     for name in STANDARD:
-        ref = model.standard.get(name)
-        code.open(f"TR_INLINE void trp_set_{name}(struct tr_phv *h, uint64_t v)")
-        if ref is None:
-            code.line("(void)h;")
-            code.line("(void)v;")
-        else:
+        ref, setter, value = model.standard.get(name), "", "0"
+        if ref is not None:
             f = model.field_type(ref)
             assert isinstance(ref.header, HeaderInst)
-            place = places.header_inst(ref.header.index)
-            place += "." + field_name(model.type_of(ref.header), ref.field)
-            kind = storage(f.bits)
-            code.line(f"{place} = ({kind})(v & tr_mask64({min(f.bits, 64)}));")
-        code.close()
-        code.open(f"TR_INLINE uint64_t trp_get_{name}(const struct tr_phv *h)")
-        if ref is None:
-            code.line("(void)h;")
-            code.line("return 0;")
-        else:
-            code.line(f"return (uint64_t){place};")
-        code.close()
-        code.line("")
+            member = field_name(model.type_of(ref.header), ref.field)
+            place = f"{places.header_inst(ref.header.index)}.{member}"
+            setter = f"{place} = ({storage(f.bits)})(v & tr_mask64({min(f.bits, 64)}));"
+            value = f"(uint64_t){place}"
+        code.line(f"TR_INLINE void trp_set_{name}(struct tr_phv *h, uint64_t v) {{ {setter} }}")
+        code.line(f"TR_INLINE uint64_t trp_get_{name}(const struct tr_phv *h) {{ return {value}; }}")
 
 
 def emit_type_functions(code: CodeWriter, model: Model) -> None:
@@ -190,10 +168,8 @@ def _emit_extract(code: CodeWriter, t: HeaderType) -> None:
         elif f.bits:
             code.line(f"{place} = ({storage(f.bits)})tr_get64(b, o, {f.bits});")
         code.line("o += vl;" if f.varbit else f"o += {f.bits};")
-    code.line("(void)b;")
     set_valid(code, t, "(*x)", 1)
     code.close()
-    code.line("")
 
 
 def _emit_deparse(code: CodeWriter, t: HeaderType) -> None:
@@ -201,11 +177,8 @@ def _emit_deparse(code: CodeWriter, t: HeaderType) -> None:
     pieces = []
     for i, f in enumerate(t.wire):
         pieces += chunks(f"x->{field_name(t, i)}", f.bits)
-    code.line("(void)x;")
-    code.line("(void)b;")
     code.line(f"return {pack(code, 'b', pieces)};")
     code.close()
-    code.line("")
 
 
 def _emit_deparse_varbit(code: CodeWriter, t: HeaderType) -> None:
@@ -222,7 +195,6 @@ def _emit_deparse_varbit(code: CodeWriter, t: HeaderType) -> None:
             code.line(f"o += {f.bits};")
     code.line("return o / 8;")
     code.close()
-    code.line("")
 
 
 def _emit_same(code: CodeWriter, t: HeaderType) -> None:
@@ -243,4 +215,3 @@ def _emit_same(code: CodeWriter, t: HeaderType) -> None:
             code.line("    return 0;")
     code.line("return 1;")
     code.close()
-    code.line("")

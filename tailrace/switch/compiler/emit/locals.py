@@ -10,7 +10,7 @@ each packet and carried through queues. The C compiler can keep C locals in CPU 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 import msgspec
@@ -75,37 +75,88 @@ def used_by_several(model: Model) -> tuple[object, ...]:
     return (tuple(model.standard.values()), *beside_pipelines(model))
 
 
+def _users(
+    bodies: Iterable[object],
+) -> tuple[dict[int, set[int]], dict[tuple[int, int], set[int]]]:
+    """Which of the bodies, by index, use a header as a whole, and a field of a header."""
+    headers: dict[int, set[int]] = {}
+    fields: dict[tuple[int, int], set[int]] = {}
+    for user, body in enumerate(bodies):
+        for ref in references(body):
+            if isinstance(ref, HeaderInst):
+                headers.setdefault(ref.index, set()).add(user)
+            elif isinstance(ref.header, HeaderInst):
+                fields.setdefault((ref.header.index, ref.field), set()).add(user)
+    return headers, fields
+
+
+def _metadata(model: Model) -> tuple[list[int], set[int]]:
+    """The metadata headers outside of stacks and unions, and those of them that may be split into fields: no
+    other header has their type, and so their struct.
+    """
+    types = Counter(h.type for h in model.headers)
+    metadata = [h for h in model.headers if h.metadata and h.stack is None and h.union is None]
+    return [h.index for h in metadata], {h.index for h in metadata if types[h.type] == 1}
+
+
 def locals_of(model: Model) -> Locals:
     """The metadata of a program that become C locals."""
-    users: dict[int, set[int]] = {}
-    field_users: dict[tuple[int, int], set[int]] = {}
-    headers_used: set[int] = set()
-    # a user is the index of a body; user 0 stands for several functions, so its metadata cannot be C locals
+    # user 0 stands for several functions, so its metadata cannot be C locals
     bodies = (
         used_by_several(model),
         model.parser,
         of_pipeline(model, model.ingress),
         of_pipeline(model, model.egress),
     )
-    for user, body in enumerate(bodies):
-        for ref in references(body):
-            if isinstance(ref, HeaderInst):
-                headers_used.add(ref.index)
-                users.setdefault(ref.index, set()).add(user)
-            elif isinstance(ref.header, HeaderInst):
-                users.setdefault(ref.header.index, set()).add(user)
-                field_users.setdefault((ref.header.index, ref.field), set()).add(user)
-    # the struct of a header type has no members for fields that are C locals, so a header can be split into
-    # fields only if no other header has its type
-    standalone = [h for h in model.headers if h.metadata and h.stack is None and h.union is None]
-    types = Counter(h.type for h in model.headers)
-    headers = {h.index for h in standalone if len(users.get(h.index, ())) == 1 and 0 not in users[h.index]}
-    split = {h.index for h in standalone if types[h.type] == 1} - headers - headers_used
+    whole, fields = _users(bodies)
+    users = {header: set(bodies_using) for header, bodies_using in whole.items()}
+    for (header, _), bodies_using in fields.items():
+        users.setdefault(header, set()).update(bodies_using)
+    metadata, splittable = _metadata(model)
+    headers = {header for header in metadata if len(users.get(header, ())) == 1 and 0 not in users[header]}
+    split = splittable - headers - whole.keys()
     return Locals(
         frozenset(headers),
         frozenset(
             (header, position)
-            for (header, position), bodies_using in field_users.items()
+            for (header, position), bodies_using in fields.items()
             if header in split and len(bodies_using) == 1 and 0 not in bodies_using
         ),
     )
+
+
+@dataclass(frozen=True, slots=True)
+class NotCarried:
+    """The metadata that packets in queues do not carry: those that egress, deparser, checksums, digests and
+    field lists do not use.
+
+    headers: indexes of the metadata headers that are not carried at all
+    split: index of a metadata header of which only some fields are carried; None if there is none
+    fields: positions of those fields of header `split` that are not carried
+    """
+
+    headers: frozenset[int]
+    split: int | None
+    fields: frozenset[int]
+
+
+def not_carried(model: Model, c_locals: Locals) -> NotCarried:
+    """Metadata that queued packets do not carry, without C locals, which are not in the PHV."""
+    whole, fields = _users((of_pipeline(model, model.egress), used_by_several(model)))
+    used = whole.keys() | {header for header, _ in fields}
+    metadata, splittable = _metadata(model)
+    # unused fields come last in the struct of the header's type
+    unused_fields = {
+        header: frozenset(
+            i
+            for i in range(len(model.header_types[model.headers[header].type].fields))
+            if (header, i) not in fields and (header, i) not in c_locals.fields
+        )
+        for header in metadata
+        if header in splittable & used and header not in whole
+    }
+    split = max(unused_fields, key=lambda index: len(unused_fields[index]), default=None)
+    if split is not None and not unused_fields[split]:
+        split = None
+    unused = frozenset(header for header in metadata if header not in used | c_locals.headers)
+    return NotCarried(unused, split, frozenset() if split is None else unused_fields[split])

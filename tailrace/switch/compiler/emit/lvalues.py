@@ -7,26 +7,11 @@ They are in the PHV (headers and metadata of a packet, tr_core.h) or among the C
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 from tailrace.switch.compiler.emit.locals import Locals
 from tailrace.switch.compiler.emit.text import CodeWriter, identifier, storage
-from tailrace.switch.compiler.expr import (
-    FieldRef,
-    HeaderInst,
-    HeaderRef,
-    StackElem,
-    StackLast,
-    UnionInst,
-    UnionMember,
-    UnionRef,
-    UnionStackElem,
-)
-from tailrace.switch.compiler.model import FieldType, HeaderType, Model, Union, limbs_of
-
-if TYPE_CHECKING:
-    from tailrace.switch.compiler.emit.values import Values
-
+from tailrace.switch.compiler.expr import HeaderInst, HeaderRef, UnionMember
+from tailrace.switch.compiler.model import FieldType, HeaderType, Model, Stack, Union, limbs_of
 
 NO_LOCALS = Locals()
 
@@ -69,34 +54,30 @@ def declare_field(t: HeaderType, position: int, f: FieldType, prefix: str = "") 
 
 
 class Lvalues:
-    """C lvalues of headers, fields, stacks and unions, in ``struct tr_phv *h`` or ``struct tr_locals *l``."""
+    """C lvalues of headers, stacks and unions, in ``struct tr_phv *h`` or ``struct tr_locals *l``."""
 
-    def __init__(self, model: Model, c_locals: Locals = NO_LOCALS) -> None:
-        self.model = model
-        self.c_locals = c_locals
-        self.pointer = "h"
+    def __init__(self, model: Model, c_locals: Locals = NO_LOCALS, pointer: str = "h") -> None:
+        self.model, self.c_locals, self.pointer = model, c_locals, pointer
 
     def stack(self, index: int) -> str:
-        """The array of a header stack."""
+        """The array of a stack."""
         return f"{self.pointer}->s{index}_{identifier(self.model.stacks[index].name)}"
 
     def stack_next(self, index: int) -> str:
-        """The counter of a header stack: the number of elements that the parser has filled."""
+        """The counter of a stack: the number of elements that the parser has filled."""
         return f"{self.pointer}->next_s{index}"
 
-    def union_stack(self, index: int) -> str:
-        """The array of a stack of unions."""
-        return f"{self.pointer}->us{index}_{identifier(self.model.union_stacks[index].name)}"
-
-    def union_stack_next(self, index: int) -> str:
-        """The counter of a stack of unions."""
-        return f"{self.pointer}->next_us{index}"
+    def element_type(self, stack: Stack) -> str:
+        """The name of the C struct of a stack's elements."""
+        if stack.of_unions:
+            return union_type_name(self.model.unions[stack.elements[0]])
+        return type_name(self.model.header_types[self.model.headers[stack.elements[0]].type])
 
     def union_inst(self, index: int) -> str:
         """A union by its index, be it an element of a stack or not."""
         u = self.model.unions[index]
         if u.stack is not None:
-            return f"{self.union_stack(u.stack[0])}[{u.stack[1]}]"
+            return f"{self.stack(u.stack[0])}[{u.stack[1]}]"
         return f"{self.pointer}->u{index}_{identifier(u.name)}"
 
     def header_inst(self, index: int) -> str:
@@ -109,40 +90,6 @@ class Lvalues:
         if index in self.c_locals.headers:
             return f"l->h{index}_{identifier(header.name)}"
         return f"{self.pointer}->h{index}_{identifier(header.name)}"
-
-    def union(self, ref: UnionRef, code: CodeWriter, values: Values) -> str:
-        """The lvalue of a union. If it is a stack element, code that finds the element is emitted first."""
-        if isinstance(ref, UnionInst):
-            return self.union_inst(ref.index)
-        array, count = self.union_stack(ref.stack), len(self.model.union_stacks[ref.stack].unions)
-        kind = union_type_name(self.model.union_of(ref))
-        if isinstance(ref, UnionStackElem):
-            index = values.index(ref.index)
-        else:
-            index = f"(uint64_t){self.union_stack_next(ref.stack)} - 1"
-        return _pick(code, kind, array, count, index)
-
-    def header(self, ref: HeaderRef, code: CodeWriter, values: Values) -> str:
-        """The lvalue of a header. If it is a stack element, code that finds the element is emitted first."""
-        if isinstance(ref, HeaderInst):
-            return self.header_inst(ref.index)
-        if isinstance(ref, UnionMember):
-            return f"{self.union(ref.union, code, values)}.m{ref.member}"
-        array, count = self.stack(ref.stack), len(self.model.stacks[ref.stack].headers)
-        kind = type_name(self.model.type_of(ref))
-        if isinstance(ref, StackElem):
-            index = values.index(ref.index)
-        else:
-            assert isinstance(ref, StackLast)
-            index = f"(uint64_t){self.stack_next(ref.stack)} - 1"
-        return _pick(code, kind, array, count, index)
-
-    def field(self, ref: FieldRef, code: CodeWriter, values: Values) -> str:
-        """The lvalue of a field."""
-        name = field_name(self.model.type_of(ref.header), ref.field)
-        if isinstance(ref.header, HeaderInst) and (ref.header.index, ref.field) in self.c_locals.fields:
-            return f"l->h{ref.header.index}_{name}"
-        return f"{self.header(ref.header, code, values)}.{name}"
 
     def siblings(self, ref: HeaderRef, place: str) -> list[str]:
         """The other members of a header's union: they become invalid when the header becomes valid."""
@@ -159,18 +106,3 @@ class Lvalues:
         else:
             return []
         return [f"{base}.m{k}" for k in range(count) if k != position]
-
-
-def _pick(code: CodeWriter, kind: str, array: str, count: int, index: str) -> str:
-    """Emits a pointer to an array element, or to a zeroed element if `index` is out of range.
-
-    Returns:
-        C text of the element pointed to.
-    """
-    blank, i, pointer = code.temp(), code.temp(), code.temp()
-    code.line(f"{kind} {blank};")
-    code.line(f"uint64_t {i} = {index};")
-    code.line(f"if ({i} >= {count})")
-    code.line(f"    memset(&{blank}, 0, sizeof {blank});")
-    code.line(f"{kind} *{pointer} = {i} < {count} ? &{array}[{i}] : &{blank};")
-    return f"(*{pointer})"

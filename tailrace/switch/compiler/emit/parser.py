@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from tailrace.switch.compiler.emit.actions import ActionBody
 from tailrace.switch.compiler.emit.locals import Locals
-from tailrace.switch.compiler.emit.lvalues import Lvalues, labels
+from tailrace.switch.compiler.emit.lvalues import labels
 from tailrace.switch.compiler.emit.packing import limbs
 from tailrace.switch.compiler.emit.text import CodeWriter, counted, literal
 from tailrace.switch.compiler.emit.values import Values
@@ -20,11 +20,9 @@ from tailrace.switch.compiler.expr import (
     Expr,
     FieldRef,
     HeaderInst,
-    HeaderRef,
     Lookahead,
     StackLast,
     UnionMember,
-    UnionStackLast,
     parts,
 )
 from tailrace.switch.compiler.model import (
@@ -47,8 +45,7 @@ class ParserEmitter:
     def __init__(self, code: CodeWriter, model: Model, c_locals: Locals) -> None:
         self.code = code
         self.model = model
-        self.places = Lvalues(model, c_locals)
-        self.values = Values(model, self.places, code)
+        self.values = Values(code, model, c_locals)
         self.labels = labels("state", [s.name for s in model.parser.states])
 
     def emit(self) -> None:
@@ -58,19 +55,14 @@ class ParserEmitter:
         code.line("struct tr_locals locals = {0}, *l = &locals;")
         code.line("const uint8_t *pkt = p->buf + p->off;")
         code.line(f"uint32_t pos = 0, len = p->len, error = {self.model.errors['NoError']}, visited = 0;")
-        for name in ("s", "h", "l", "pkt", "len", "visited"):
-            code.line(f"(void){name};")
         code.trace_begin("TR_STAGE_PARSER")
         code.line(self._goto(self.model.parser.init))
         for index, state in enumerate(self.model.parser.states):
             self._state(state, index)
-        code.depth -= 1
-        code.line("done: __attribute__((unused));")
-        code.depth += 1
+        code.line("done:;")
         code.line("p->parsed = pos;")
         code.line("return error;")
         code.close()
-        code.line("")
 
     def _fail(self, name: str) -> str:
         """C text that ends the parser with an error."""
@@ -81,9 +73,7 @@ class ParserEmitter:
 
     def _state(self, state: ParseState, index: int) -> None:
         code = self.code
-        code.depth -= 1
-        code.line(f"{self.labels[state.name]}: __attribute__((unused));")
-        code.depth += 1
+        code.line(f"{self.labels[state.name]}:;")
         # `counted` increases `visited`, by more than 1 if the state has many operations, and yields the sum
         code.line(f"if ({counted('visited', len(state.ops))} > TR_PARSER_LIMIT)")
         code.line(f"    {self._fail('ParserTimeout')}")
@@ -126,7 +116,7 @@ class ParserEmitter:
         else:
             assert isinstance(op, Primitive)
             # outside actions a primitive has no parameters, and its index (0) is not used: it is no jump
-            ActionBody(self.code, self.places, (), "done").primitive(op, 0)
+            ActionBody(self.values, "done").primitive(op, 0)
 
     def _set(self, op: ParserSet) -> None:
         target = self.model.field_type(op.target)
@@ -135,7 +125,7 @@ class ParserEmitter:
             return
         if not isinstance(op.value, FieldRef):
             raise CompilerError(f"{self.model.name}: varbit field {target.name} is set from a number")
-        body = ActionBody(self.code, self.places, (), "done")
+        body = ActionBody(self.values, "done")
         body.primitive(Primitive("assign_VL", (op.target, op.value)), 0)
 
     def _advance(self, bits: Expr) -> None:
@@ -147,27 +137,19 @@ class ParserEmitter:
         self.code.line(f"pos += (uint32_t)({t} / 8);")
 
     def _extract(self, op: Extract) -> None:
-        code, size, counter = self.code, 0, ""
-        ref: HeaderRef
-        if op.target is not None:
-            ref = op.target
-            place = self.places.header(ref, code, self.values)
-        elif op.stack is not None:
-            ref = StackLast(op.stack)
-            size, counter = len(self.model.stacks[op.stack].headers), self.places.stack_next(op.stack)
-            place = f"{self.places.stack(op.stack)}[{counter}]"
-        else:
-            assert op.union_stack is not None
-            index, member = op.union_stack
-            ref = UnionMember(UnionStackLast(index), member)
-            size, counter = len(self.model.union_stacks[index].unions), self.places.union_stack_next(index)
-            place = f"{self.places.union_stack(index)}[{counter}].m{member}"
-        if counter:
+        code, values, ref, counter = self.code, self.values, op.target, ""
+        element = ref.union if isinstance(ref, UnionMember) else ref
+        if isinstance(element, StackLast):
+            size, counter = len(self.model.stacks[element.stack].elements), values.stack_next(element.stack)
+            place = f"{values.stack(element.stack)}[{counter}]"
+            place += f".m{ref.member}" if isinstance(ref, UnionMember) else ""
             code.line(f"if ({counter} >= {size})")
             code.line(f"    {self._fail('StackOutOfBounds')}")
+        else:
+            place = values.header(ref)
         self._extract_to(op, self.model.type_of(ref).index, place)
         # before the counter increases, because these lvalues may contain the counter
-        for other in self.places.siblings(ref, place):
+        for other in values.siblings(ref, place):
             code.line(f"{other}.valid = 0;")
         if counter:
             code.line(f"{counter}++;")
@@ -271,8 +253,7 @@ class ParserEmitter:
 
 def emit_deparser(code: CodeWriter, model: Model) -> None:
     """Emits ``trp_deparse``, which updates checksums, then writes all valid headers before the payload."""
-    places = Lvalues(model)
-    values = Values(model, places, code)
+    values = Values(code, model)
     refs = [ref for ref in model.deparser if isinstance(ref, HeaderInst)]
     code.open("static int trp_deparse(tr_switch *s, tr_pkt *p, struct tr_phv *h)")
     code.line("trp_update(s, p, h);")
@@ -281,24 +262,22 @@ def emit_deparser(code: CodeWriter, model: Model) -> None:
         code.open("")
         code.trace("TR_RECORD_STEP", "TR_OWNER_DEPARSER", 0, i)
         code.count_point("deparser", 0, i)
-        ActionBody(code, places, (), "calls_done").primitive(call, i)
+        ActionBody(values, "calls_done").primitive(call, i)
         code.close()
         code.trace_changes("NULL")
     if model.deparser_calls:
-        code.line("calls_done: __attribute__((unused));")
+        code.line("calls_done:;")
     code.line("uint32_t n = 0;")
     for ref in refs:
-        t, place = model.type_of(ref), places.header(ref, code, values)
+        t, place = model.type_of(ref), values.header(ref)
         extra = f" + {place}.vl_bits / 8" if t.varbit is not None else ""
         code.line(f"n += {place}.valid ? {t.fixed_bits // 8}u{extra} : 0;")
     code.line("uint8_t *b = tr_pkt_prepend(p, n);")
     code.line("if (!b)")
     code.line("    return 0;")
     for ref in refs:
-        t, place = model.type_of(ref), places.header(ref, code, values)
+        t, place = model.type_of(ref), values.header(ref)
         code.line(f"if ({place}.valid)")
         code.line(f"    b += deparse_ht{t.index}(&{place}, b);")
-    code.line("(void)b;")
     code.line("return 1;")
     code.close()
-    code.line("")

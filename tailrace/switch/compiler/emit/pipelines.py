@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from tailrace.switch.compiler.emit.actions import action_name, may_exit
 from tailrace.switch.compiler.emit.locals import Locals
-from tailrace.switch.compiler.emit.lvalues import Lvalues, labels
+from tailrace.switch.compiler.emit.lvalues import labels
 from tailrace.switch.compiler.emit.packing import Chunk, chunks, pack, zeros
 from tailrace.switch.compiler.emit.text import CodeWriter, identifier, literal
 from tailrace.switch.compiler.emit.values import Values
@@ -72,7 +72,7 @@ class PipelineEmitter:
         self.code = code
         self.model = model
         self.pipeline = pipeline
-        self.places = Lvalues(model, c_locals)
+        self.values = Values(code, model, c_locals)
         names = [model.tables[i].name for i in pipeline.tables]
         names += [c.name for c in pipeline.conditionals] + [c.name for c in pipeline.calls]
         self.labels = labels("node", names)
@@ -85,8 +85,6 @@ class PipelineEmitter:
         code.line(f"static void trp_{identifier(self.pipeline.name)}(tr_switch *s, tr_pkt *p,")
         code.open("    struct tr_phv *h)")
         code.line("struct tr_locals locals = {0}, *l = &locals;")
-        for name in ("s", "p", "h", "l"):
-            code.line(f"(void){name};")
         code.trace_begin(f"TR_STAGE_{self.pipeline.name.upper()}")
         code.line(self._goto(self.pipeline.init))
         for i in self.pipeline.tables:
@@ -95,7 +93,7 @@ class PipelineEmitter:
         for index, c in enumerate(self.pipeline.conditionals):
             self._label(c.name)
             code.open("")
-            condition = Values(self.model, self.places, code).boolean(c.condition)
+            condition = self.values.boolean(c.condition)
             if code.tracing:
                 t = code.temp()
                 code.line(f"const int {t} = {condition};")
@@ -111,12 +109,11 @@ class PipelineEmitter:
             self._label(call.name)
             code.line(f"{action_name(self.model.actions[call.action])}(s, p, h, l, NULL);")
             self._leave(self.model.actions[call.action], call.next)
-        code.line("done: __attribute__((unused));")
+        code.line("done:;")
         code.close()
-        code.line("")
 
     def _label(self, name: str) -> None:
-        self.code.line(f"{self.labels[name]}: __attribute__((unused));")
+        self.code.line(f"{self.labels[name]}:;")
 
     def _goto(self, node: str | None) -> str:
         return "goto done;" if node is None else f"goto {self.labels[node]};"
@@ -204,12 +201,12 @@ class PipelineEmitter:
     def _key_chunks(self, k: KeyField) -> list[Chunk]:
         """A key field's value, padded to whole bytes; a field of an invalid header counts as zero."""
         code = self.code
-        values = Values(self.model, self.places, code)
+        values = self.values
         padding = zeros(8 * k.nbytes - k.bits)
         valid = ""
         metadata = isinstance(k.header, HeaderInst) and self.model.headers[k.header.index].metadata
         if k.header is not None and not metadata:
-            valid = f"{self.places.header(k.header, code, values)}.valid"
+            valid = f"{values.header(k.header)}.valid"
         if k.bits > 128:
             t = values.clean_limbs(k.value, k.bits)
             if k.static_mask is not None:
@@ -268,8 +265,6 @@ class PipelineEmitter:
             else:
                 self._leave(action, t.next_by_action[a])
             code.depth -= 1
-        code.line("default:")
-        code.line("    break;")
         code.close()
         self._goto_next(t)
 
@@ -312,8 +307,7 @@ class PipelineEmitter:
         """
         assert t.meter is not None and isinstance(t.meter_target, FieldRef)
         amount = "p->in_len" if self.model.meters[t.meter].unit == "bytes" else "1"
-        values = Values(self.model, self.places, self.code)
-        place = self.places.field(t.meter_target, self.code, values)
+        place = self.values.field(t.meter_target)
         mask = f"tr_mask64({min(64, self.model.field_type(t.meter_target).bits)})"
         code, colour = self.code, self.code.temp()
         code.line("tr_meter *meter = tr_rest(e)->meter;")
@@ -337,8 +331,6 @@ class PipelineEmitter:
             code.line(f"case {action.index}:")
             code.line(f"    {action_name(action)}(s, p, h, l, first->data);")
             code.line("    break;")
-        code.line("default:")
-        code.line("    break;")
         code.close()
         if not self.may_exit.isdisjoint(t.actions):
             code.line("if (p->exit)")

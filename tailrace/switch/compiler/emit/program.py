@@ -5,16 +5,21 @@ from __future__ import annotations
 
 from tailrace.switch.compiler.coverage_points import CoveragePoints
 from tailrace.switch.compiler.emit.actions import emit_actions
-from tailrace.switch.compiler.emit.calculations import emit_calculations, emit_checksums
-from tailrace.switch.compiler.emit.carried import not_carried
-from tailrace.switch.compiler.emit.field_layout import emit_places
+from tailrace.switch.compiler.emit.calculations import emit_calculation, emit_checksums
 from tailrace.switch.compiler.emit.headers import (
     carried_bytes,
     emit_standard,
     emit_type_functions,
     emit_types,
 )
-from tailrace.switch.compiler.emit.locals import Locals, beside_pipelines, locals_of, of_pipeline, references
+from tailrace.switch.compiler.emit.locals import (
+    Locals,
+    beside_pipelines,
+    locals_of,
+    not_carried,
+    of_pipeline,
+    references,
+)
 from tailrace.switch.compiler.emit.lvalues import Lvalues, field_name
 from tailrace.switch.compiler.emit.parser import ParserEmitter, emit_deparser
 from tailrace.switch.compiler.emit.pipelines import (
@@ -29,7 +34,7 @@ from tailrace.switch.compiler.emit.registers import cell_bytes, emit_register, l
 from tailrace.switch.compiler.emit.text import CodeWriter, string
 from tailrace.switch.compiler.emit.values import Values
 from tailrace.switch.compiler.expr import FieldRef, HeaderInst
-from tailrace.switch.compiler.model import Digest, Model, Table, limbs_of
+from tailrace.switch.compiler.model import Digest, Header, Model, Table, limbs_of
 
 _HEAD = """\
 /* Generated from a P4 program by Tailrace's compiler. Do not edit. */
@@ -58,9 +63,11 @@ def emit(model: Model, *, tracing: bool = False) -> str:
     emit_type_functions(code, model)
     for r, cell in zip(model.registers, layout(model).cells, strict=True):
         emit_register(code, r, cell)
-    emit_calculations(code, model)
+    for c in model.calculations:
+        emit_calculation(code, model, c)
     emit_actions(code, model, c_locals)
-    emit_checksums(code, model)
+    emit_checksums(code, model, verify=True)
+    emit_checksums(code, model, verify=False)
     ParserEmitter(code, model, c_locals).emit()
     emit_deparser(code, model)
     PipelineEmitter(code, model, c_locals, model.ingress).emit()
@@ -74,7 +81,7 @@ def emit(model: Model, *, tracing: bool = False) -> str:
     code.line("")
     _emit_description(code, model)
     if tracing:
-        emit_places(code, model, c_locals)
+        _emit_places(code, model, c_locals)
     return _HEAD + "\n" + code.text()
 
 
@@ -105,26 +112,20 @@ def _emit_field_lists(code: CodeWriter, model: Model, c_locals: Locals) -> None:
     places = Lvalues(model)
     code.line("static void trp_copy_fields(struct tr_phv *to, const struct tr_phv *from,")
     code.open("    uint32_t list)")
-    code.line("(void)to;")
-    code.line("(void)from;")
     code.open("switch (list)")
     for field_list in model.field_lists:
         code.line(f"case {field_list.id}:")
         for ref in field_list.fields:
             code.line(f"    {_copy(places, model, ref)}")
         code.line("    break;")
-    code.line("default:")
-    code.line("    break;")
     code.close()
     code.close()
-    code.line("")
     code.open("static void trp_reset_metadata(struct tr_phv *h)")
     for header in model.headers:
         if header.metadata and header.index not in c_locals.headers:
             place = places.header_inst(header.index)
             code.line(f"memset(&{place}, 0, sizeof {place});")
     code.close()
-    code.line("")
 
 
 def _copy(places: Lvalues, model: Model, ref: FieldRef) -> str:
@@ -138,8 +139,6 @@ def _copy(places: Lvalues, model: Model, ref: FieldRef) -> str:
 
 def _emit_digests(code: CodeWriter, model: Model) -> None:
     code.open("static void trp_digest(tr_switch *s, tr_pkt *p, struct tr_phv *h)")
-    code.line("(void)s;")
-    code.line("(void)h;")
     code.open("switch (p->digest)")
     for d in model.digests:
         code.line(f"case {d.index + 1}:")
@@ -147,7 +146,7 @@ def _emit_digests(code: CodeWriter, model: Model) -> None:
         code.open("")
         n = digest_limbs(d)
         code.line(f"uint64_t record[{max(n, 1)}];")
-        values, offset = Values(model, Lvalues(model), code), 0
+        values, offset = Values(code, model), 0
         for e, bits in d.values:
             values.store_limbs(e, bits, "record", offset)
             offset += limbs_of(bits)
@@ -155,11 +154,8 @@ def _emit_digests(code: CodeWriter, model: Model) -> None:
         code.line("break;")
         code.close()
         code.depth -= 1
-    code.line("default:")
-    code.line("    break;")
     code.close()
     code.close()
-    code.line("")
 
 
 def digest_limbs(d: Digest) -> int:
@@ -233,3 +229,52 @@ def _emit_array(code: CodeWriter, kind: str, name: str, items: list[str]) -> Non
     for item in items:
         code.line(item + ",")
     code.close(";")
+
+
+def _emit_places(code: CodeWriter, model: Model, c_locals: Locals) -> None:
+    """Emits ``tr_program_places``, the layout of fields in PHV and C locals, to decode trace records: an
+    array of ``tr_place`` whose last element has kind TR_PLACE_END.
+    """
+    places = Lvalues(model, c_locals)
+    code.line("extern const tr_place tr_program_places[];")
+    code.open('const tr_place tr_program_places[] __attribute__((visibility("default"))) =')
+    split_headers = {header for header, _ in c_locals.fields}
+    # (header type, position) of the fields that are C locals, not members of the struct of their header type
+    fields_in_locals = {(model.headers[header].type, i) for header, i in c_locals.fields}
+    for header in model.headers:
+        if not header.metadata and header.index in split_headers:
+            raise AssertionError("a field of a packet header is a C local")
+        _emit_places_of_header(code, model, places, header, fields_in_locals)
+    for stack in model.stacks:
+        _emit_place(code, "STACK", stack.index, 0, places.stack_next(stack.index))
+    code.line("{TR_PLACE_END, 0, 0, 0, 0, 0},")
+    code.close(";")
+
+
+def _emit_places_of_header(
+    code: CodeWriter, model: Model, places: Lvalues, header: Header, fields_in_locals: set[tuple[int, int]]
+) -> None:
+    t = model.header_types[header.type]
+    inst = places.header_inst(header.index)
+    if not header.metadata:
+        _emit_place(code, "VALID", header.index, 0, f"{inst}.valid")
+    for i, f in enumerate(t.fields):
+        if not f.bits:
+            continue
+        if (header.index, i) in places.c_locals.fields:
+            _emit_place(code, "FIELD", header.index, i, f"l->h{header.index}_{field_name(t, i)}")
+            continue
+        if (header.type, i) in fields_in_locals:
+            continue
+        _emit_place(code, "FIELD", header.index, i, f"{inst}.{field_name(t, i)}")
+        if f.varbit:
+            _emit_place(code, "BITS", header.index, i, f"{inst}.vl_bits")
+
+
+def _emit_place(code: CodeWriter, kind: str, index: int, field: int, place: str) -> None:
+    pointer, member = place.split("->", 1)
+    struct = "struct tr_locals" if pointer == "l" else "struct tr_phv"
+    size = f"sizeof(({struct} *)0)->{member}"
+    code.line(
+        f"{{TR_PLACE_{kind}, {int(pointer == 'l')}, {index}, {field}, offsetof({struct}, {member}), {size}}},"
+    )

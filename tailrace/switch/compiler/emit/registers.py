@@ -110,7 +110,6 @@ def emit_register(code: CodeWriter, r: Register, cell: CellLayout) -> None:
     _trace_access(code, r, "TR_RECORD_READ", "(*v)" if r.bits <= 128 else "v")
     code.line("return 1;")
     code.close()
-    code.line("")
     code.open(f"static inline void reg{r.index}_write(tr_switch *s, uint64_t i, {const}v)")
     _trace_access(code, r, "TR_RECORD_WRITE", "v")
     # a dry run saves the cell before the write
@@ -118,7 +117,6 @@ def emit_register(code: CodeWriter, r: Register, cell: CellLayout) -> None:
     code.line(f"if (i < {r.size}u{saved})")
     code.line(f"    {write}")
     code.close()
-    code.line("")
 
 
 def _trace_access(code: CodeWriter, r: Register, kind: str, value: str) -> None:

@@ -122,9 +122,11 @@ class CodeWriter:
         self.depth += 1
 
     def close(self, suffix: str = "") -> None:
-        """Adds a line that closes a block."""
+        """Adds a line that closes a block, and an empty line after a function or another outermost block."""
         self.depth -= 1
         self.line("}" + suffix)
+        if self.depth == 0:
+            self.lines.append("")
 
     def orelse(self) -> None:
         """Begins the else branch of an if."""

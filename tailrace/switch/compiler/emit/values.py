@@ -21,7 +21,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from tailrace.switch.compiler.emit.bounds import Bounds, BoundsOf, union, width
-from tailrace.switch.compiler.emit.lvalues import Lvalues, field_name
+from tailrace.switch.compiler.emit.locals import Locals
+from tailrace.switch.compiler.emit.lvalues import NO_LOCALS, Lvalues, field_name
 from tailrace.switch.compiler.emit.text import CodeWriter, literal
 from tailrace.switch.compiler.errors import CompilerError
 from tailrace.switch.compiler.expr import (
@@ -31,6 +32,8 @@ from tailrace.switch.compiler.expr import (
     Const,
     Expr,
     FieldRef,
+    HeaderInst,
+    HeaderRef,
     IsValid,
     IsValidUnion,
     Lookahead,
@@ -39,6 +42,10 @@ from tailrace.switch.compiler.expr import (
     SameHeader,
     SameUnion,
     StackCount,
+    StackElem,
+    StackLast,
+    UnionInst,
+    UnionMember,
     UnionRef,
     ValidBit,
     is_boolean,
@@ -76,14 +83,17 @@ def kind_of(b: Bounds) -> str:
 _CTYPE = {"u64": "uint64_t", "s64": "int64_t", "u128": "tr_u128", "s128": "tr_s128"}
 
 
-class Values:
-    """C text of the expressions in one function body."""
+class Values(Lvalues):
+    """C text of the expressions and lvalues in one function body."""
 
     def __init__(
-        self, model: Model, places: Lvalues, code: CodeWriter, params: tuple[Param, ...] = ()
+        self,
+        code: CodeWriter,
+        model: Model,
+        c_locals: Locals = NO_LOCALS,
+        params: tuple[Param, ...] = (),
     ) -> None:
-        self.model = model
-        self.places = places
+        super().__init__(model, c_locals)
         self.code = code
         self.params = params
         self.bounds = BoundsOf(model, params)
@@ -94,6 +104,47 @@ class Values:
             self.offsets.append(offset)
             offset += limbs_of(p.bits)
 
+    # ---- lvalues; a stack element is found by code that is emitted first ----
+
+    def union(self, ref: UnionRef) -> str:
+        """The lvalue of a union."""
+        return self.union_inst(ref.index) if isinstance(ref, UnionInst) else self._element(ref)
+
+    def header(self, ref: HeaderRef) -> str:
+        """The lvalue of a header."""
+        if isinstance(ref, HeaderInst):
+            return self.header_inst(ref.index)
+        if isinstance(ref, UnionMember):
+            return f"{self.union(ref.union)}.m{ref.member}"
+        return self._element(ref)
+
+    def field(self, ref: FieldRef) -> str:
+        """The lvalue of a field."""
+        name = field_name(self.model.type_of(ref.header), ref.field)
+        if isinstance(ref.header, HeaderInst) and (ref.header.index, ref.field) in self.c_locals.fields:
+            return f"l->h{ref.header.index}_{name}"
+        return f"{self.header(ref.header)}.{name}"
+
+    def _element(self, ref: StackElem | StackLast) -> str:
+        """Emits a pointer to a stack's element, or to a zeroed element if the index is out of range.
+
+        Returns:
+            C text of the element pointed to.
+        """
+        stack, code = self.model.stacks[ref.stack], self.code
+        array, kind, count = self.stack(ref.stack), self.element_type(stack), len(stack.elements)
+        if isinstance(ref, StackElem):
+            index = self.index(ref.index)
+        else:
+            index = f"(uint64_t){self.stack_next(ref.stack)} - 1"
+        blank, i, pointer = code.temp(), code.temp(), code.temp()
+        code.line(f"{kind} {blank};")
+        code.line(f"uint64_t {i} = {index};")
+        code.line(f"if ({i} >= {count})")
+        code.line(f"    memset(&{blank}, 0, sizeof {blank});")
+        code.line(f"{kind} *{pointer} = {i} < {count} ? &{array}[{i}] : &{blank};")
+        return f"(*{pointer})"
+
     # ---- booleans ----
 
     def boolean(self, e: Expr) -> str:
@@ -101,12 +152,12 @@ class Values:
         if isinstance(e, BoolConst):
             return "1" if e.value else "0"
         if isinstance(e, IsValid):
-            return f"({self.places.header(e.header, self.code, self)}.valid != 0)"
+            return f"({self.header(e.header)}.valid != 0)"
         if isinstance(e, IsValidUnion):
             return self._union_valid(e.union)
         if isinstance(e, SameHeader):
-            left = self.places.header(e.left, self.code, self)
-            right = self.places.header(e.right, self.code, self)
+            left = self.header(e.left)
+            right = self.header(e.right)
             ltype, rtype = self.model.type_of(e.left), self.model.type_of(e.right)
             return f"same_ht{ltype.index}(&{left}, &{right})" if ltype.index == rtype.index else "0"
         if isinstance(e, SameUnion):
@@ -134,14 +185,14 @@ class Values:
         a, b = self.exact(e.args[0]), self.exact(e.args[1])
         kind = kind_of(union(a.bounds, b.bounds))
         if kind == "wide":
-            n = self._limbs_for(union(a.bounds, b.bounds))
+            n = limbs_of(width(union(a.bounds, b.bounds)))
             return f"(trw_cmp({self._to_limbs(a, n)}, {self._to_limbs(b, n)}, {n}) {e.name} 0)"
         return f"(({_CTYPE[kind]}){a.code} {e.name} ({_CTYPE[kind]}){b.code})"
 
     def _same_varbit(self, left: FieldRef, right: FieldRef, op: str) -> str:
         """C text that compares varbit fields: they are equal if their lengths and their bits are equal."""
-        a = self.places.header(left.header, self.code, self)
-        b = self.places.header(right.header, self.code, self)
+        a = self.header(left.header)
+        b = self.header(right.header)
         x = field_name(self.model.type_of(left.header), left.field)
         y = field_name(self.model.type_of(right.header), right.field)
         same = f"{a}.vl_bits == {b}.vl_bits && !memcmp({a}.{x}, {b}.{y}, {a}.vl_bits / 8)"
@@ -151,7 +202,7 @@ class Values:
         return f"(!trw_is_zero({v.code}, {v.limbs}))" if v.limbs else f"({v.code} != 0)"
 
     def _union_valid(self, ref: UnionRef) -> str:
-        place = self.places.union(ref, self.code, self)
+        place = self.union(ref)
         count = len(self.model.union_of(ref).members)
         return "(" + " || ".join(f"{place}.m{k}.valid" for k in range(count)) + ")"
 
@@ -160,8 +211,8 @@ class Values:
         left, right = self.model.union_of(e.left), self.model.union_of(e.right)
         if left.type != right.type:
             return "0"
-        a = self.places.union(e.left, self.code, self)
-        b = self.places.union(e.right, self.code, self)
+        a = self.union(e.left)
+        b = self.union(e.right)
         parts = []
         for k, member in enumerate(left.members):
             kind = self.model.headers[member].type
@@ -180,7 +231,7 @@ class Values:
             return self._exact_op(e, b)
         if isinstance(e, Op) or kind == "wide":
             if kind == "wide":
-                n = self._limbs_for(b)
+                n = limbs_of(width(b))
                 return Val(self._raw_limbs(e, 64 * n), b, n)
             bits = 64 if kind in ("u64", "s64") else 128
             return Val(f"(({_CTYPE[kind]}){self._raw_word(e, bits)})", b)
@@ -188,7 +239,7 @@ class Values:
 
     def _const(self, value: int, b: Bounds, kind: str) -> Val:
         if kind == "wide":
-            n = self._limbs_for(b)
+            n = limbs_of(width(b))
             return Val(self._const_limbs(value, n), b, n)
         bits = 64 if kind in ("u64", "s64") else 128
         return Val(f"(({_CTYPE[kind]}){literal(value, bits)})", b)
@@ -199,19 +250,19 @@ class Values:
             f = self.model.field_type(e)
             if f.varbit:
                 raise CompilerError(f"{self.model.name}: varbit field {f.name} is used as a number")
-            place = self._field(e)
+            place = self.field(e)
             if f.signed:
                 sext = "tr_sext64" if f.bits <= 64 else "tr_sext128"
                 return f"{sext}({place}, {f.bits})"
             return f"(uint64_t){place}" if f.bits <= 64 else place
         if isinstance(e, ValidBit):
-            return f"(uint64_t)({self.places.header(e.header, self.code, self)}.valid != 0)"
+            return f"(uint64_t)({self.header(e.header)}.valid != 0)"
         if isinstance(e, ActionParam):
             limb = self.offsets[e.index]
             low = f"d[{limb}]"
             return low if self.params[e.index].bits <= 64 else f"((tr_u128)d[{limb + 1}] << 64 | {low})"
         if isinstance(e, StackCount):
-            count = (self.places.union_stack_next if e.is_union else self.places.stack_next)(e.stack)
+            count = self.stack_next(e.stack)
             return f"((uint64_t){count} - 1)" if e.minus_one else f"(uint64_t){count}"
         if isinstance(e, RegisterCell):
             return self._register_cell(e)
@@ -221,9 +272,6 @@ class Values:
         if is_boolean(e):
             return f"(uint64_t){self.boolean(e)}"
         raise AssertionError(e)
-
-    def _field(self, ref: FieldRef) -> str:
-        return self.places.field(ref, self.code, self)
 
     def _register_cell(self, e: RegisterCell) -> str:
         bits = self.model.registers[e.register].bits
@@ -271,7 +319,7 @@ class Values:
             below = f"{t} < {lo} ? {lo} : " if v.bounds[0] < low else ""
             clamped = f"({t} > {hi} ? {hi} : {below}{t})"
             return Val(f"(({_CTYPE[kind_of(b)]}){clamped})", b)
-        n = self._limbs_for(union(v.bounds, (low, high)))
+        n = limbs_of(width(union(v.bounds, (low, high))))
         t = self._copied_limbs(self._to_limbs(v, n), n)
         for op, limit in ((">", high), ("<", low)):
             bound = self._const_limbs(limit, n)
@@ -306,7 +354,7 @@ class Values:
             t = self.code.temp()
             self.code.line(f"{c} {t} = {y.code};")
             return Val(f"(({_CTYPE[kind_of(b)]})({t} ? ({c}){x.code} {e.name} {t} : 0))", b)
-        n = self._limbs_for(both)
+        n = limbs_of(width(both))
         q, r = self._new_limbs(n), self._new_limbs(n)
         self.code.line(f"trw_divmod({q}, {r}, {self._to_limbs(x, n)}, {self._to_limbs(y, n)}, {n});")
         return self._narrowed(Val(q if e.name == "/" else r, b, n))
@@ -385,10 +433,6 @@ class Values:
 
     # ---- limbs ----
 
-    def _limbs_for(self, b: Bounds) -> int:
-        """Number of limbs that can represent every value within the bounds."""
-        return (width(b) + 63) // 64
-
     def _new_limbs(self, n: int) -> str:
         t = self.code.temp()
         self.code.line(f"uint64_t {t}[{n}];")
@@ -421,7 +465,7 @@ class Values:
     def _leaf_limbs(self, e: Expr) -> str:
         """An array with the limbs of a field, parameter, register cell or lookahead of more than 128 bits."""
         if isinstance(e, FieldRef):
-            return self._field(e)
+            return self.field(e)
         if isinstance(e, ActionParam):
             return f"(d + {self.offsets[e.index]})"
         b = self.bounds(e)
@@ -489,11 +533,11 @@ class Values:
             e = Op("sat_cast" if f.signed else "usat_cast", (e, Const(f.bits)))
         if f.bits > 128:
             t = self.clean_limbs(e, f.bits)
-            place = self._field(target)
+            place = self.field(target)
             self.code.line(f"memcpy({place}, {t}, sizeof {place});")
             return
         word = self.clean(e, f.bits)
-        self.code.line(f"{self._field(target)} = {word};")
+        self.code.line(f"{self.field(target)} = {word};")
 
     def store_limbs(self, e: Expr, bits: int, array: str, first: int) -> None:
         """Emits the store of a value modulo 2^bits as limbs into ``array``, from index ``first`` on."""

@@ -146,7 +146,8 @@ class ActionReader:
             node["parameters"].fail(f'primitive "{op}" takes {len(readers)} parameters')
         pairs = zip(readers, args, strict=False)
         operands = tuple(read(arg) for read, arg in pairs if read is not None)
-        if op in ("assign_header_stack", "assign_union_stack") and operands[0][1] != operands[1][1]:
+        stacks = operands if op in ("assign_header_stack", "assign_union_stack") else ()
+        if len({stack.of_unions for stack in stacks}) > 1:
             args[0].fail("one stack is of headers, the other of unions: they cannot be assigned")
         return op, operands
 

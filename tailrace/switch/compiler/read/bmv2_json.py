@@ -24,7 +24,6 @@ from tailrace.switch.compiler.model import (
     Counter,
     Digest,
     FieldList,
-    HeaderInput,
     Meter,
     Model,
     Pipeline,
@@ -33,8 +32,7 @@ from tailrace.switch.compiler.model import (
 from tailrace.switch.compiler.read.actions import ActionReader, ActionScope
 from tailrace.switch.compiler.read.expr import ExprReader
 from tailrace.switch.compiler.read.headers import Headers, read_headers
-from tailrace.switch.compiler.read.json_text import decode_json
-from tailrace.switch.compiler.read.node import JsonNode, add_name, lookup
+from tailrace.switch.compiler.read.node import JsonNode, add_name, decode_json, lookup
 from tailrace.switch.compiler.read.parser import ParserReader, read_deparser, read_vsets
 from tailrace.switch.compiler.read.tables import TableParser
 
@@ -76,6 +74,8 @@ ALGORITHMS = frozenset(
     ]
 )
 
+_METER_UNITS: tuple[Literal["packets", "bytes"], ...] = ("packets", "bytes")
+
 _IGNORED_KEYS = {
     # ids and source lines are for people; pi_omit and pragmas are for the control plane, which reads P4Info
     "*": frozenset({"id", "source_info", "pi_omit", "pragmas"}),
@@ -89,9 +89,9 @@ _IGNORED_KEYS = {
     # nothing refers to these
     "checksums": frozenset({"name"}),
     "field_lists": frozenset({"name"}),
-    # direct counters and meters have the sizes of their tables
-    "counter_arrays": frozenset({"size"}),
-    "meter_arrays": frozenset({"size"}),
+    # direct counters and meters have the sizes of their tables, which name them
+    "counter_arrays": frozenset({"size", "binding"}),
+    "meter_arrays": frozenset({"size", "binding"}),
     # the actions are in action_ids; whether clients may change the default entry is in P4Info
     "tables": frozenset({"actions"}),
     "default_entry": frozenset({"action_entry_const"}),
@@ -194,7 +194,6 @@ class _Bmv2Parser:
         ingress, egress = self._pipelines(tables)
         for node in tables.selectors:
             calculations.append(self._calculation(len(calculations), f"selector_{len(calculations)}", node))
-        table_names = {t.name: t.index for t in tables.tables}
         program = root.get("program")
         return Model(
             name=program.text() if program is not None else "program",
@@ -202,7 +201,6 @@ class _Bmv2Parser:
             headers=tuple(self.headers.headers),
             stacks=tuple(self.headers.stacks),
             unions=tuple(self.headers.unions),
-            union_stacks=tuple(self.headers.union_stacks),
             standard=self._standard(),
             errors=errors,
             parser=parser,
@@ -216,8 +214,8 @@ class _Bmv2Parser:
             ingress=ingress,
             egress=egress,
             profiles=tuple(tables.profiles),
-            counters=self._counters(table_names),
-            meters=self._meters(table_names),
+            counters=self._counters(),
+            meters=self._meters(),
             registers=self._registers(),
             digests=digests,
             field_lists=lists,
@@ -296,9 +294,7 @@ class _Bmv2Parser:
         return [self._calculation(i, n["name"].text(), n) for i, n in enumerate(nodes)]
 
     def _calculation(self, index: int, name: str, node: JsonNode) -> Calculation:
-        algo = node["algo"].text()
-        if algo not in ALGORITHMS:
-            node["algo"].fail(f'hash algorithm "{algo}" is not supported')
+        algo = node["algo"].choice(ALGORITHMS, "hash algorithm")
         inputs: list[CalcInput] = []
         payload = False
         for n in node.optional_elements("input"):
@@ -309,7 +305,8 @@ class _Bmv2Parser:
                 bits = n["bitwidth"].integer(1, 4096)
                 inputs.append(ConstInput(n["value"].hex_number() & ((1 << bits) - 1), bits))
             elif kind == "header":
-                inputs.append(HeaderInput(self.headers.packet_header(n["value"])))
+                header = self.headers.packet_header(n["value"])
+                inputs += (FieldRef(header, i) for i in range(len(self.headers.type_of(header).wire)))
             elif kind == "field":
                 inputs.append(self.headers.target(n["value"]))
             else:
@@ -348,12 +345,12 @@ class _Bmv2Parser:
         inputs[target.field] = ConstInput(0, fields[target.field].bits)
         return Calculation(index, f"ipv4_{index}", "csum16", tuple(inputs), False)
 
-    def _counters(self, tables: dict[str, int]) -> tuple[Counter, ...]:
+    def _counters(self) -> tuple[Counter, ...]:
         counters = []
         for i, n in enumerate(self.root.optional_elements("counter_arrays")):
             direct = n.flag_at("is_direct")
             size = 0 if direct else n.integer_at("size", 0, 2**40)
-            counters.append(Counter(i, n["name"].text(), size, direct, _binding(n, tables)))
+            counters.append(Counter(i, n["name"].text(), size, direct))
         return tuple(counters)
 
     def _direct_meters(self) -> dict[str, tuple[int, FieldRef]]:
@@ -363,15 +360,15 @@ class _Bmv2Parser:
                 meters[n["name"].text()] = (i, self.headers.target(n["result_target"]))
         return meters
 
-    def _meters(self, tables: dict[str, int]) -> tuple[Meter, ...]:
+    def _meters(self) -> tuple[Meter, ...]:
         meters = []
         for i, n in enumerate(self.root.optional_elements("meter_arrays")):
             direct = n.flag_at("is_direct")
-            unit = _meter_unit(n["type"])
+            unit = n["type"].choice(_METER_UNITS, "meter type")
             if n.integer_at("rate_count") != 2:
                 n["rate_count"].fail("only two-rate meters are supported")
             size = 0 if direct else n.integer_at("size", 0, 2**40)
-            meters.append(Meter(i, n["name"].text(), size, direct, _binding(n, tables), unit))
+            meters.append(Meter(i, n["name"].text(), size, direct, unit))
         return tuple(meters)
 
     def _registers(self) -> tuple[Register, ...]:
@@ -429,21 +426,6 @@ def _unread(root: JsonNode) -> str:
         return ""
     named, rest = ", ".join(paths), f" and {count - _MOST_NAMED} more" if count > _MOST_NAMED else ""
     return located(root.source, f"keys that the switch does not know were not read: {named}{rest}")
-
-
-def _meter_unit(node: JsonNode) -> Literal["packets", "bytes"]:
-    unit = node.text()
-    if unit == "packets":
-        return "packets"
-    if unit == "bytes":
-        return "bytes"
-    return node.fail("expected packets or bytes")
-
-
-def _binding(node: JsonNode, tables: dict[str, int]) -> int | None:
-    """The table that a direct counter or meter names; None if it names no table, which BMv2 accepts."""
-    name = node.name_at("binding") if node.flag_at("is_direct") else None
-    return None if name is None else lookup(tables, node["binding"], "table")
 
 
 def _names(root: JsonNode, key: str) -> dict[str, int]:

@@ -6,6 +6,8 @@ A type-value object is a JSON object with the keys "type" and "value".
 
 from __future__ import annotations
 
+from typing import TypeGuard
+
 from tailrace.switch.compiler.expr import (
     ARITHMETIC,
     CASTS,
@@ -31,16 +33,12 @@ from tailrace.switch.compiler.expr import (
     UnionInst,
     UnionMember,
     UnionRef,
-    UnionStackElem,
-    UnionStackLast,
     is_boolean,
 )
+from tailrace.switch.compiler.model import Stack
 from tailrace.switch.compiler.read.headers import Headers
 from tailrace.switch.compiler.read.node import JsonNode, lookup
 
-_HEADER = (HeaderInst, StackElem, StackLast, UnionMember)
-_UNION = (UnionInst, UnionStackElem)
-Stack = tuple[int, bool]  # index, and whether it is a stack of unions
 Operand = Expr | HeaderRef | UnionRef | Stack
 
 
@@ -75,31 +73,38 @@ class ExprReader:
         return self._require_value(node, self.any(node))
 
     def _require_value(self, node: JsonNode, e: Operand) -> Expr:
-        if isinstance(e, HeaderInst | StackElem | StackLast | UnionMember | UnionInst | UnionStackElem):
+        if isinstance(e, HeaderInst | StackElem | StackLast | UnionMember | UnionInst):
             node.fail("expected a value, found a header or union")
-        # UnionStackLast, a stack's last union, is used only to refer to its members
-        if isinstance(e, UnionStackLast | tuple):
+        if isinstance(e, Stack):
             node.fail("expected a value, found a stack")
         return e
 
     def header(self, node: JsonNode) -> HeaderRef:
         """An expression that yields a header."""
         e = self.any(node)
-        if not isinstance(e, _HEADER):
+        if not self._is_header(e):
             node.fail("expected a header")
         return e
 
     def union(self, node: JsonNode) -> UnionRef:
         """An expression that yields a header union."""
         e = self.any(node)
-        if not isinstance(e, _UNION):
+        if not self._is_union(e):
             node.fail("expected a header union")
         return e
 
+    def _is_header(self, e: Operand) -> TypeGuard[HeaderRef]:
+        return isinstance(e, HeaderInst | StackElem | StackLast | UnionMember) and not self._is_union(e)
+
+    def _is_union(self, e: Operand) -> TypeGuard[UnionRef]:
+        if isinstance(e, StackElem):
+            return self.headers.stacks[e.stack].of_unions
+        return isinstance(e, UnionInst)
+
     def stack(self, node: JsonNode) -> Stack:
-        """A header or union stack: its index, and whether it is a stack of unions."""
+        """A stack of headers or of unions."""
         e = self.any(node)
-        if not isinstance(e, tuple):
+        if not isinstance(e, Stack):
             node.fail("expected a header stack")
         return e
 
@@ -125,17 +130,12 @@ class ExprReader:
         if kind == "header":
             return self.headers.header(value)
         if kind == "header_stack":
-            return lookup(self.headers.stack_names, value, "header stack"), False
+            return self.headers.stacks[lookup(self.headers.stack_names, value, "header stack")]
         if kind == "header_union":
             return UnionInst(lookup(self.headers.union_names, value, "header union"))
         if kind == "header_union_stack":
-            return lookup(self.headers.union_stack_names, value, "header union stack"), True
+            return self.headers.stacks[lookup(self.headers.union_stack_names, value, "header union stack")]
         if kind == "stack_field":
-            stack, name = value.elements_of_length(2)
-            index = lookup(self.headers.stack_names, stack, "header stack")
-            # `last` is the last header of the stack, unless the header type has a field of this name
-            if name.value == "last" and "last" not in self.headers.positions[self.headers.stacks[index].type]:
-                return StackLast(index)
             return self.headers.stack_field(value)
         if kind == "union_stack_field":
             return self.headers.union_stack_field(value)
@@ -154,18 +154,12 @@ class ExprReader:
         if op == "valid_union":
             return IsValidUnion(self.union(node["right"]))
         if op in ("last_stack_index", "size_stack"):
-            index, is_union = self.stack(node["right"])
-            return StackCount(index, is_union, op == "last_stack_index")
-        if op == "dereference_header_stack":
-            index, is_union = self.stack(node["left"])
-            if is_union:
-                node["left"].fail("expected a stack of headers")
-            return StackElem(index, self.number(node["right"]))
-        if op == "dereference_union_stack":
-            index, is_union = self.stack(node["left"])
-            if not is_union:
-                node["left"].fail("expected a stack of unions")
-            return UnionStackElem(index, self.number(node["right"]))
+            return StackCount(self.stack(node["right"]).index, op == "last_stack_index")
+        if op in ("dereference_header_stack", "dereference_union_stack"):
+            stack, kind = self.stack(node["left"]), op.removeprefix("dereference_").removesuffix("_stack")
+            if stack.of_unions != (kind == "union"):
+                node["left"].fail(f"expected a stack of {kind}s")
+            return StackElem(stack.index, self.number(node["right"]))
         if op == "access_field":
             return self._access_field(node)
         if op == "access_union_header":
@@ -214,13 +208,13 @@ class ExprReader:
     def _equality(self, node: JsonNode, op: str) -> Expr:
         left, right = self.any(node["left"]), self.any(node["right"])
         e: Expr
-        if isinstance(left, _HEADER) and isinstance(right, _HEADER):
+        if self._is_header(left) and self._is_header(right):
             # metadata, which BMv2's JSON also lists as headers, cannot be compared as a whole
             e = SameHeader(
                 self.headers.require_packet_header(left, node["left"]),
                 self.headers.require_packet_header(right, node["right"]),
             )
-        elif isinstance(left, _UNION) and isinstance(right, _UNION):
+        elif self._is_union(left) and self._is_union(right):
             e = SameUnion(left, right)
         else:
             # uses `left` and `right`: reading operands again would take 2^n time for n nested comparisons

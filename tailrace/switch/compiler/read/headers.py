@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Reads header types, instances, stacks and unions, and resolves names to them.
 
-References (compiler/expr.py): HeaderInst and UnionInst name a header or union; StackLast and UnionStackLast
-are the last element of a stack that the parser has filled; UnionMember is a header of a union; ValidBit is 1
-if a header is valid.
+References (compiler/expr.py): HeaderInst and UnionInst name a header or union; StackLast is the last
+element of a stack that the parser has filled; UnionMember is a header of a union; ValidBit is 1 if a header
+is valid.
 """
 
 from __future__ import annotations
@@ -19,17 +19,15 @@ from tailrace.switch.compiler.expr import (
     HeaderRef,
     StackLast,
     UnionMember,
-    UnionStackLast,
     ValidBit,
 )
 from tailrace.switch.compiler.model import (
     FieldType,
     Header,
     HeaderSpace,
-    HeaderStack,
     HeaderType,
+    Stack,
     Union,
-    UnionStack,
 )
 from tailrace.switch.compiler.read.node import JsonNode, add_name, lookup
 
@@ -61,9 +59,8 @@ class Headers(HeaderSpace):
 
     header_types: list[HeaderType] = field(default_factory=list)
     headers: list[Header] = field(default_factory=list)
-    stacks: list[HeaderStack] = field(default_factory=list)
+    stacks: list[Stack] = field(default_factory=list)
     unions: list[Union] = field(default_factory=list)
-    union_stacks: list[UnionStack] = field(default_factory=list)
     union_members: dict[str, list[str]] = field(default_factory=dict)
     type_names: dict[str, int] = field(default_factory=dict)
     header_names: dict[str, int] = field(default_factory=dict)
@@ -115,20 +112,25 @@ class Headers(HeaderSpace):
             node.fail("$valid$ is read-only here")
         return ref
 
-    def stack_field(self, node: JsonNode) -> FieldRef:
-        """The field of ``["stack", "field"]``: a field of the stack's last element."""
+    def stack_field(self, node: JsonNode) -> FieldRef | StackLast:
+        """The field of ``["stack", "field"]``: a field of the stack's last element, or ``last``, the element
+        itself, unless the header type has a field of this name.
+        """
         stack, name = node.elements_of_length(2)
-        return self._field(StackLast(lookup(self.stack_names, stack, "header stack")), name)
+        last = StackLast(lookup(self.stack_names, stack, "header stack"))
+        if name.value == "last" and "last" not in self.positions[self.type_of(last).index]:
+            return last
+        return self._field(last, name)
 
     def union_stack_field(self, node: JsonNode) -> FieldRef:
         """The field of ``["union stack", "member", "field"]``: a field of the stack's last element."""
         stack, member, name = node.elements_of_length(3)
         index = lookup(self.union_stack_names, stack, "header union stack")
-        return self._field(UnionMember(UnionStackLast(index), self.member_of_stack(index, member)), name)
+        return self._field(UnionMember(StackLast(index), self.member_of_stack(index, member)), name)
 
     def member_of_stack(self, index: int, member: JsonNode) -> int:
         """The position of a member in the unions of a union stack."""
-        union = self.union_of(UnionStackLast(index))
+        union = self.union_of(StackLast(index))
         names = self.union_members[union.type]
         if member.text() not in names:
             member.fail(f'union "{union.type}" has no member "{member.value}"')
@@ -253,7 +255,7 @@ def _read_stacks(h: Headers, root: JsonNode, ids: dict[int, int]) -> None:
             members.append(header)
         if not members:
             node.fail("a header stack needs at least one element")
-        h.stacks.append(HeaderStack(index, name, type_index, tuple(members)))
+        h.stacks.append(Stack(index, name, tuple(members)))
 
 
 def _read_unions(h: Headers, root: JsonNode, ids: dict[int, int]) -> None:
@@ -278,12 +280,12 @@ def _read_unions(h: Headers, root: JsonNode, ids: dict[int, int]) -> None:
         type_index = kinds.setdefault(kind, len(kinds))
         h.unions.append(Union(index, name, kind, type_index, tuple(members)))
     for node in root.optional_elements("header_union_stacks"):
-        index = len(h.union_stacks)
+        index = len(h.stacks)
         unions = tuple(_by_id(union_ids, n) for n in node["header_union_ids"].elements())
         if not unions:
             node.fail("a header union stack needs at least one element")
         name = add_name(h.union_stack_names, node, index, "header union stack")
-        h.union_stacks.append(UnionStack(index, name, unions))
+        h.stacks.append(Stack(index, name, unions, of_unions=True))
         for position, union in enumerate(unions):
             h.unions[union] = replace(h.unions[union], stack=(index, position))
 

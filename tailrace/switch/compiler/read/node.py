@@ -1,19 +1,85 @@
 # SPDX-License-Identifier: Apache-2.0
-"""JSON values with their paths, for error messages, and a record of the keys that were read."""
+"""Strict decoder of JSON; values with their paths, for messages, and a record of the keys that were read."""
 
 from __future__ import annotations
 
+import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from typing import Any, NoReturn, TypeVar
 
+from tailrace.spec.files import json_object
 from tailrace.switch.compiler.errors import CompilerError, located
 
 _T = TypeVar("_T")
+_S = TypeVar("_S", bound=str)
 
 _HEX = re.compile(r"(-?)(?:0[xX])?([0-9a-fA-F]*)")
 _MAX_HEX = 4096
 """Maximum length of a hexadecimal number. Fields have up to 4096 bits, transition keys several fields."""
+MAX_BYTES = 64 << 20
+"""Maximum size of a program's JSON. Google's SAI pipeline, with 100 tables, has 4 MB."""
+
+MAX_DIGITS = 20
+"""Maximum number of decimal digits: enough for 64 bits. BMv2 has hexadecimal strings for wider numbers."""
+
+_SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
+
+
+def decode_json(text: bytes, source: str) -> Any:
+    """Reads JSON text in UTF-8: only values of bounded size that are unambiguous and can be encoded again.
+
+    Raises:
+        CompilerError: the text is not JSON, too long or nested too deeply; or it contains a duplicate key,
+            NaN or Infinity, an integer of more than 20 digits or an unpaired surrogate.
+    """
+
+    def refuse(why: str) -> NoReturn:
+        raise CompilerError(located(source, "not a JSON file", why)) from None
+
+    if len(text) > MAX_BYTES:
+        refuse(f"it has {len(text)} bytes; at most {MAX_BYTES} are allowed")
+    try:
+        characters = text.decode("utf-8-sig")
+    except UnicodeDecodeError as e:
+        refuse(f"byte {e.start} is not UTF-8")
+    try:
+        value = json.loads(
+            characters,
+            object_pairs_hook=json_object,
+            parse_int=_integer,
+            parse_float=_real,
+            parse_constant=_constant,
+        )
+    except RecursionError:
+        refuse("it is nested too deeply")
+    except ValueError as e:
+        refuse(str(e))
+    if _SURROGATE.search(characters):
+        try:
+            # the decoder has joined surrogate pairs; an unpaired surrogate cannot be encoded in UTF-8
+            json.dumps(value, ensure_ascii=False).encode()
+        except UnicodeEncodeError:
+            refuse("a string contains half of a surrogate pair")
+        except RecursionError:
+            refuse("it is nested too deeply")
+    return value
+
+
+def _integer(digits: str) -> int:
+    if len(digits.lstrip("-")) > MAX_DIGITS:
+        raise ValueError(f"a number has more than {MAX_DIGITS} digits")
+    return int(digits)
+
+
+def _real(digits: str) -> float:
+    if len(digits) > 64:
+        raise ValueError("a number has more than 64 digits")
+    return float(digits)
+
+
+def _constant(name: str) -> NoReturn:
+    raise ValueError(f"{name} is not a JSON number")
 
 
 class JsonNode:
@@ -134,6 +200,14 @@ class JsonNode:
         if not isinstance(self.value, str):
             self.fail("expected a string")
         return self.value
+
+    def choice(self, allowed: Collection[_S], what: str) -> _S:
+        """The value as one of some strings; `what`: its kind in the message that another is not supported."""
+        text = self.text()
+        for value in allowed:
+            if value == text:
+                return value
+        return self.fail(f'{what} "{text}" is not supported')
 
     def integer(self, low: int = 0, high: int = 2**32 - 1) -> int:
         """The value as an integer in [low, high]."""

@@ -17,7 +17,6 @@ from tailrace.switch.compiler.expr import (
     StackCount,
     StackLast,
     UnionMember,
-    UnionStackLast,
     ValidBit,
 )
 from tailrace.switch.compiler.model import (
@@ -189,22 +188,18 @@ class ParserReader:
 
     def _extract(self, node: JsonNode, length: Expr | None) -> Extract:
         kind, value = node["type"].text(), node["value"]
-        stack: int | None = None
-        union_stack: tuple[int, int] | None = None
-        target: HeaderRef | None = None
+        target: HeaderRef
         if kind == "regular":
             target = self.headers.packet_header(value)
-            htype = self.headers.type_of(target)
         elif kind == "stack":
-            stack = lookup(self.headers.stack_names, value, "header stack")
-            htype = self.headers.type_of(StackLast(stack))
+            target = StackLast(lookup(self.headers.stack_names, value, "header stack"))
         elif kind == "union_stack":
             name, member = value.elements_of_length(2)
             index = lookup(self.headers.union_stack_names, name, "header union stack")
-            union_stack = (index, self.headers.member_of_stack(index, member))
-            htype = self.headers.type_of(UnionMember(UnionStackLast(index), union_stack[1]))
+            target = UnionMember(StackLast(index), self.headers.member_of_stack(index, member))
         else:
             node["type"].fail(f'extraction to a "{kind}" is not supported')
+        htype = self.headers.type_of(target)
         if length is None:
             length = self._length_of_type(htype)
         if (length is None) != (htype.varbit is None):
@@ -212,7 +207,7 @@ class ParserReader:
         max_bytes = htype.fixed_bits // 8
         if htype.varbit is not None:
             max_bytes += htype.fields[htype.varbit].bits // 8
-        return Extract(target, stack, union_stack, length, max_bytes)
+        return Extract(target, length, max_bytes)
 
 
 def _with_fields(e: Expr, fields: Sequence[Expr]) -> Expr:

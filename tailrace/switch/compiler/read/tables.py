@@ -3,9 +3,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
+from graphlib import CycleError, TopologicalSorter
 from typing import Literal
 
+from tailrace.spec.text import ELLIPSIS
 from tailrace.switch.compiler.expr import Expr, FieldRef, HeaderRef, IsValid, Op, ValidBit
 from tailrace.switch.compiler.model import (
     Action,
@@ -19,7 +22,6 @@ from tailrace.switch.compiler.model import (
     Table,
 )
 from tailrace.switch.compiler.read.actions import source_of, source_text
-from tailrace.switch.compiler.read.control_flow import check_flow
 from tailrace.switch.compiler.read.expr import ExprReader
 from tailrace.switch.compiler.read.node import JsonNode, add_name, lookup
 
@@ -31,11 +33,7 @@ _MATCH_KINDS: dict[str, MatchKind] = {
     "range": "range",
     "optional": "ternary",
 }
-_TABLE_KINDS: dict[str, Literal["simple", "indirect", "indirect_ws"]] = {
-    "simple": "simple",
-    "indirect": "indirect",
-    "indirect_ws": "indirect_ws",
-}
+_TABLE_KINDS: tuple[Literal["simple", "indirect", "indirect_ws"], ...] = ("simple", "indirect", "indirect_ws")
 
 # P4Runtime prefers larger priorities, BMv2 smaller priorities: as in PI, the sum of both is this constant
 BMV2_TOP_PRIORITY = 0xFFFFFF
@@ -43,6 +41,11 @@ BMV2_TOP_PRIORITY = 0xFFFFFF
 # maximum length of a table's key, each field in whole bytes: a hash slot contains the key, and offsets in a
 # slot have 16 bits
 _MAX_KEY_BYTES = 4096
+
+
+_MOST_NAMED = 6
+"""Maximum number of nodes of a cycle that the message names."""
+_NAME_CHARS = 60
 
 
 @dataclass(slots=True)
@@ -86,7 +89,7 @@ class TableParser:
             conditionals,
             calls,
         )
-        check_flow(node, pipeline, self.tables)
+        _check_flow(node, pipeline, self.tables)
         return pipeline
 
     def _call(self, node: JsonNode) -> ActionCallNode:
@@ -177,9 +180,7 @@ class TableParser:
 
     def _table(self, node: JsonNode) -> None:
         name = add_name(self.node_names, node, 0, "control node")
-        kind = _TABLE_KINDS.get(node["type"].text())
-        if kind is None:
-            node["type"].fail(f'table type "{node["type"].text()}" is not supported')
+        kind = node["type"].choice(_TABLE_KINDS, "table type")
         profile = None if kind == "simple" else self._profile_of(node, kind == "indirect_ws")
         key = self._key(node)
         match_kind = self._match_kind(node, node["match_type"].text())
@@ -332,3 +333,48 @@ def _entry_part(node: JsonNode, k: KeyField) -> tuple[int, int, int]:
     if value < 0 or value > full or mask < 0 or mask > full:
         node.fail(f"does not fit the {k.bits} bits of {k.name}")
     return (value if kind == "range" else value & mask), mask, prefix
+
+
+def _check_flow(node: JsonNode, pipeline: Pipeline, tables: Sequence[Table]) -> None:
+    """Checks the control flow: all successors exist, and there is no cycle.
+
+    P4's controls have no loops. In the generated C, a node is a label and an edge is a goto, so a cycle would
+    be an endless loop.
+
+    Args:
+        node: the pipeline's JSON, for messages.
+        pipeline: the pipeline to check.
+        tables: the tables of all pipelines.
+
+    Raises:
+        CompilerError: a successor does not exist, or there is a cycle.
+    """
+    successors = _successors(pipeline, tables)
+    first = [] if pipeline.init is None else [pipeline.init]
+    for names in (first, *successors.values()):
+        for name in names:
+            if name not in successors:
+                node.fail(f'no node is named "{name}"')
+    try:
+        TopologicalSorter(successors).prepare()
+    except CycleError as error:
+        # in args[1] each node is a successor of the next, and the last node is the first again
+        cycle = error.args[1][:0:-1]
+        named = [f'"{_cut(name)}"' for name in cycle[:_MOST_NAMED]]
+        rest = [f"{len(cycle) - _MOST_NAMED} more"] if len(cycle) > _MOST_NAMED else []
+        node.fail(f"the control flow has a cycle: {' -> '.join([*named, *rest, named[0]])}")
+
+
+def _successors(pipeline: Pipeline, tables: Sequence[Table]) -> dict[str, list[str]]:
+    """The successors of each node."""
+    successors: dict[str, tuple[str | None, ...]] = {}
+    for i in pipeline.tables:
+        t = tables[i]
+        successors[t.name] = (*t.next_by_action.values(), t.next_hit, t.next_miss, t.next_default)
+    successors |= {c.name: (c.true_next, c.false_next) for c in pipeline.conditionals}
+    successors |= {call.name: (call.next,) for call in pipeline.calls}
+    return {name: [n for n in nodes if n is not None] for name, nodes in successors.items()}
+
+
+def _cut(name: str) -> str:
+    return name if len(name) <= _NAME_CHARS else name[:_NAME_CHARS] + ELLIPSIS

@@ -85,7 +85,7 @@ enum tr_choice { TR_CHOICE_MEMBER, TR_CHOICE_COLOUR, TR_CHOICE_RANDOM };
 enum tr_place_kind {
     TR_PLACE_END, TR_PLACE_VALID, TR_PLACE_FIELD,
     TR_PLACE_BITS,            /* current length of a varbit field */
-    TR_PLACE_STACK, TR_PLACE_UNION_STACK  /* next index of a header stack */
+    TR_PLACE_STACK            /* next index of a header stack */
 };
 
 /* Where a program has a value: offset and size in the PHV or in the locals. */

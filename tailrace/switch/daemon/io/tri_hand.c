@@ -73,14 +73,12 @@ int tri_client_set_up(tri_loop *l, uint32_t number, int up)
     return 0;
 }
 
-int tri_client_give(tri_loop *l, uint32_t number, const uint8_t *data,
-                    uint32_t len, uint32_t origin)
+int tri_inject(tri_loop *l, uint32_t number, const uint8_t *data, uint32_t len,
+               uint32_t origin)
 {
     tri_port *p = port_of(l, number);
     int result = TR_OK;
 
-    if (!p && number != l->cpu_port)
-        return TR_ERANGE;
     tr_switch_lock(l->core);
     if (p && !TRI_READ(p, up)) {
         TRI_COUNT(p, rx_refused, 1);

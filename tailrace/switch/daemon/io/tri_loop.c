@@ -338,18 +338,6 @@ void tri_free(tri_loop *l)
     free(l);
 }
 
-int tri_inject(tri_loop *l, uint32_t port, const uint8_t *data, uint32_t len)
-{
-    int result;
-
-    tr_switch_lock(l->core);
-    result = tr_rx(l->core, port, data, len,
-                   tri_now(l) * TR_PS_PER_NS);
-    tr_switch_unlock(l->core);
-    tri_signal(l->wake_fd);
-    return result;
-}
-
 uint64_t tri_packet_in_drops(tri_loop *l)
 {
     return tri_get(&l->cpu_drops);

@@ -86,9 +86,12 @@ void tri_free(tri_loop *l);
 
 /* The current time in ns since tri_new. */
 uint64_t tri_now(const tri_loop *l);
-/* Delivers a frame to the core as if received on the port now. Returns the
- * core's result (TR_OK or a negative error). */
-int tri_inject(tri_loop *l, uint32_t port, const uint8_t *data, uint32_t len);
+/* Delivers a frame to the core as if received on the port now; a port without
+ * an interface that is down drops it. origin: id of the frame and of all frames
+ * that result from it (0: none). Returns the core's result (TR_OK or a negative
+ * error). */
+int tri_inject(tri_loop *l, uint32_t port, const uint8_t *data, uint32_t len,
+               uint32_t origin);
 /* Frames wait for Python in two boxes: packet-ins, which the core sent to the
  * CPU port, and the frames that ports without interfaces sent. */
 enum { TRI_PACKET_INS, TRI_CLIENT_FRAMES, TRI_BOXES };
@@ -111,12 +114,6 @@ int tri_port_read(tri_loop *l, uint32_t port, tri_port_info *out);
 
 /* Ports without interfaces ("such ports" below). */
 
-/* Delivers a frame to the core as if received now on such a port, or on the CPU
- * port. A port that is down drops the frame. origin: id of the frame and of all
- * frames that result from it (0: none). Returns the core's result, or TR_ERANGE
- * if there is no such port. */
-int tri_client_give(tri_loop *l, uint32_t port, const uint8_t *data,
-                    uint32_t len, uint32_t origin);
 /* Sets whether the frames that such ports send wait for tri_frames_take (on) or
  * are dropped. Drops the frames that wait now. */
 void tri_client_listen(tri_loop *l, int on);

@@ -1,12 +1,12 @@
 /* Writer of capture files.
  * SPDX-License-Identifier: Apache-2.0
  */
-#include "tri_pcap.h"
-
-#include <stdbool.h>
+#define _GNU_SOURCE 1
 #include <stdio.h>
 #include <stdlib.h>
 #include <time.h>
+
+#include "tri_internal.h"
 
 #define SNAP_BYTES 262144u
 

@@ -2,7 +2,7 @@
 """Converts Action messages to action calls of the data plane and back (P4Runtime specification 9.1.2).
 
 A plan (schema.py) describes an object of P4Info and its index in the program. `names` of a parameter: the
-numbers of its values, if they are strings in messages; None: they are numbers. group_action.py explains
+numbers of its values, if they are strings in messages; None: they are numbers. members.py explains
 `group_action`.
 """
 

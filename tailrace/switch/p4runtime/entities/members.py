@@ -8,14 +8,18 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections import Counter
+from typing import Any, ClassVar
 
 import msgspec
+from google.protobuf import descriptor_pb2, message_factory
+from google.protobuf.message import DecodeError
+from google.protobuf.unknown_fields import UnknownFieldSet
 
 from tailrace.p4rt.messages import p4r
+from tailrace.p4rt.status import invalid
 from tailrace.switch.core import GroupRef, MemberRef
 from tailrace.switch.p4runtime import memory
 from tailrace.switch.p4runtime.entities.actions import ActionSpec
-from tailrace.switch.p4runtime.entities.group_action import write_group_action
 
 
 class WatchPort(msgspec.Struct, frozen=True):
@@ -68,11 +72,14 @@ class StoredGroup(msgspec.Struct):
 
 
 class IndirectSpec(ABC):
-    """The target of an entry of an indirect table."""
+    """The target of an entry of an indirect table; `handle` is valid while an entry uses the target."""
 
-    @abstractmethod
+    kind: ClassVar[type[MemberRef] | type[GroupRef]] = GroupRef
+    handle = -1
+
     def reference(self) -> MemberRef | GroupRef:
-        """The target's handle in the switch core, valid while an entry uses it."""
+        """The target in the switch core."""
+        return self.kind(self.handle)
 
     @abstractmethod
     def fill(self, action: p4r.TableAction) -> None:
@@ -82,12 +89,10 @@ class IndirectSpec(ABC):
 class MemberSpec(IndirectSpec):
     """A member, by id."""
 
+    kind = MemberRef
+
     def __init__(self, member_id: int) -> None:
         self.member_id = member_id
-        self.handle = -1
-
-    def reference(self) -> MemberRef:
-        return MemberRef(self.handle)
 
     def fill(self, action: p4r.TableAction) -> None:
         action.action_profile_member_id = self.member_id
@@ -98,10 +103,6 @@ class GroupSpec(IndirectSpec):
 
     def __init__(self, group_id: int) -> None:
         self.group_id = group_id
-        self.handle = -1
-
-    def reference(self) -> GroupRef:
-        return GroupRef(self.handle)
 
     def fill(self, action: p4r.TableAction) -> None:
         action.action_profile_group_id = self.group_id
@@ -126,14 +127,10 @@ class OneShotSpec(IndirectSpec):
         self.actions = actions
         self.group_action = group_action
         self.size = size
-        self.handle = -1
         self.handles: list[list[int]] = []
         self.bytes = memory.GROUP + memory.GROUP_MEMBER * len(actions)
         if group_action is not None:
             self.bytes += memory.MEMBER
-
-    def reference(self) -> GroupRef:
-        return GroupRef(self.handle)
 
     def fill(self, action: p4r.TableAction) -> None:
         action_set = action.action_profile_action_set
@@ -149,3 +146,50 @@ class OneShotSpec(IndirectSpec):
             message = p4r.Action()
             self.group_action.fill_action(message)
             write_group_action(message, action_set)
+
+
+_GROUP_ACTION = 5
+"""The number of the field ActionProfileActionSet.group_action: an action that runs before that of the
+selected member. It was added after P4Runtime 1.5.0 (9.2.3), so it is an unknown field in messages of 1.5.0.
+"""
+
+
+def _message_with_the_field() -> Any:
+    """A message class with this field alone."""
+    action = p4r.Action.DESCRIPTOR
+    file = descriptor_pb2.FileDescriptorProto(
+        name="tailrace/group_action.proto", package="tailrace", syntax="proto3", dependency=[action.file.name]
+    )
+    field = file.message_type.add(name="GroupActionSet").field.add(name="group_action", number=_GROUP_ACTION)
+    field.type, field.label = field.TYPE_MESSAGE, field.LABEL_OPTIONAL
+    field.type_name = f".{action.full_name}"
+    pool = action.file.pool
+    pool.AddSerializedFile(file.SerializeToString())
+    return message_factory.GetMessageClass(pool.FindMessageTypeByName("tailrace.GroupActionSet"))
+
+
+_GroupActionSet = _message_with_the_field()
+
+
+def read_group_action(message: p4r.ActionProfileActionSet, what: str) -> p4r.Action | None:
+    """The group_action of a message; None: it has none.
+
+    Raises:
+        P4RtError: INVALID_ARGUMENT: the field is not an Action message.
+    """
+    try:
+        action_set = _GroupActionSet.FromString(message.SerializeToString())
+    except DecodeError:
+        raise invalid(f"{what}: group_action (field {_GROUP_ACTION}) is not an Action message") from None
+    unknown_fields = UnknownFieldSet(action_set)
+    if any(unknown_fields[i].field_number == _GROUP_ACTION for i in range(len(unknown_fields))):
+        raise invalid(f"{what}: group_action (field {_GROUP_ACTION}) is not a message")
+    action: p4r.Action = action_set.group_action
+    return action if action_set.HasField("group_action") else None
+
+
+def write_group_action(action: p4r.Action, message: p4r.ActionProfileActionSet) -> None:
+    """Writes a group_action into a message that has none."""
+    alone = _GroupActionSet()
+    alone.group_action.CopyFrom(action)
+    message.MergeFromString(alone.SerializeToString())

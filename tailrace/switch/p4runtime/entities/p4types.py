@@ -128,34 +128,26 @@ class _Header(TypePlan):
         return [decode(value, bits, what) for value, bits in fields]
 
 
-def plan_of(
-    spec: p4t.P4DataTypeSpec, types: Translations, program_widths: Sequence[int], what: str
-) -> TypePlan:
-    """The plan of a type in P4Info.
+class TypePlanner:
+    """Makes one plan, scalar by scalar."""
 
-    Args:
-        spec: the type.
+    def __init__(self, types: Translations, program_widths: Sequence[int], what: str) -> None:
+        """Args:
         types: P4Info's types and their translations.
         program_widths: the scalars' widths in the program; P4Info lacks those of translated types.
         what: the name of the type's owner in errors.
-
-    Raises:
-        P4RtError: INVALID_ARGUMENT: P4Info contradicts itself, or the type is not supported.
-    """
-    return _Planner(types, list(program_widths), what).plan(spec, 0)
-
-
-class _Planner:
-    """Makes one plan, scalar by scalar."""
-
-    def __init__(self, types: Translations, program_widths: list[int], what: str) -> None:
+        """
         self._types = types
         self._program_widths = program_widths
         self._what = what
         self._scalar_count = 0  # scalars that have plans
 
-    def plan(self, spec: p4t.P4DataTypeSpec, depth: int) -> TypePlan:
-        """The plan of a type that is nested in `depth` others."""
+    def plan(self, spec: p4t.P4DataTypeSpec, depth: int = 0) -> TypePlan:
+        """The plan of a type that is nested in `depth` others.
+
+        Raises:
+            P4RtError: INVALID_ARGUMENT: P4Info contradicts itself, or the type is not supported.
+        """
         info, what = self._types.types, self._what
         if depth > _MOST_DEPTH:
             raise invalid(f"{what}: its type in P4Info is nested more than {_MOST_DEPTH} deep")

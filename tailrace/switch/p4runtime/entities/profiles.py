@@ -23,7 +23,6 @@ from tailrace.switch.core import StateError, V1ModelSwitch
 from tailrace.switch.p4runtime import memory
 from tailrace.switch.p4runtime.context import DELETE, INSERT, Context, Undo
 from tailrace.switch.p4runtime.entities.actions import ActionSpec, ActionUse, parse_action
-from tailrace.switch.p4runtime.entities.group_action import read_group_action
 from tailrace.switch.p4runtime.entities.members import (
     GroupSpec,
     IndirectSpec,
@@ -33,6 +32,7 @@ from tailrace.switch.p4runtime.entities.members import (
     StoredMember,
     WatchPort,
     WeightedMember,
+    read_group_action,
 )
 from tailrace.switch.p4runtime.entities.schema import ActionPlan, ProfilePlan
 
@@ -72,7 +72,7 @@ class ProfileState:
         """Parses a TableAction of an indirect table.
 
         Args:
-            actions: the table's actions, for a one-shot's group_action (group_action.py).
+            actions: the table's actions, for a one-shot's group_action (members.py).
             replaced: the entry's present target, if an entry is modified.
 
         Raises:

@@ -19,8 +19,9 @@ from tailrace.p4rt.messages import p4i
 from tailrace.p4rt.status import Code, P4RtError, invalid, not_found
 from tailrace.switch.compiler import model
 from tailrace.switch.compiler.model import Model
+from tailrace.switch.p4runtime.context import preambles_of
 from tailrace.switch.p4runtime.entities.match import KeyPlan, MatchField, MatchKind, NamedField, key_plan
-from tailrace.switch.p4runtime.entities.p4types import TypePlan, plan_of
+from tailrace.switch.p4runtime.entities.p4types import TypePlan, TypePlanner
 from tailrace.switch.p4runtime.entities.translation import Sdn, Translations
 
 if TYPE_CHECKING:
@@ -223,9 +224,9 @@ def _with_annotations(schema: Schema, *, lenient: bool) -> Schema:
 
 
 def _with_references(schema: Schema) -> Schema:
-    from tailrace.switch.p4runtime.pins.references import reference_plan
+    from tailrace.switch.p4runtime.pins.references import AnnotationReader
 
-    return replace(schema, references=reference_plan(schema))
+    return replace(schema, references=AnnotationReader(schema).read())
 
 
 def _check_tables(info: p4i.P4Info, program: Model) -> None:
@@ -302,15 +303,12 @@ def _mismatch(what: str, message: str) -> P4RtError:
 
 def _check_ids(info: p4i.P4Info) -> None:
     seen: dict[int, str] = {}
-    for field_, objects in info.ListFields():
-        if field_.message_type is None or "preamble" not in field_.message_type.fields_by_name:
-            continue  # such as pkg_info: not a list of objects
-        for preamble in (entity.preamble for entity in objects):
-            if preamble.id == 0:
-                raise invalid(f"P4Info: '{preamble.name}' has no id")
-            if preamble.id in seen:
-                raise invalid(f"P4Info: '{preamble.name}' and '{seen[preamble.id]}' have the same id")
-            seen[preamble.id] = preamble.name
+    for preamble in preambles_of(info):
+        if preamble.id == 0:
+            raise invalid(f"P4Info: '{preamble.name}' has no id")
+        if preamble.id in seen:
+            raise invalid(f"P4Info: '{preamble.name}' and '{seen[preamble.id]}' have the same id")
+        seen[preamble.id] = preamble.name
 
 
 def _sdn(what: str, bitwidth: int, type_name: str, types: Translations, bits: int) -> Sdn:
@@ -488,14 +486,14 @@ def _array(
 def _register(register: p4i.Register, array: model.Register, types: Translations) -> RegisterPlan:
     what = f"register '{register.preamble.name}'"
     fields = _array(register, array, "register")
-    plan = plan_of(register.type_spec, types, (array.bits,), what)
+    plan = TypePlanner(types, (array.bits,), what).plan(register.type_spec)
     _check_same(what, "width", sum(plan.widths), array.bits)
     return RegisterPlan(*fields, plan)
 
 
 def _digest(digest: p4i.Digest, program_digest: model.Digest, types: Translations) -> DigestPlan:
     what = f"digest '{digest.preamble.name}'"
-    plan = plan_of(digest.type_spec, types, program_digest.field_bits, what)
+    plan = TypePlanner(types, program_digest.field_bits, what).plan(digest.type_spec)
     if plan.widths != program_digest.field_bits:
         raise _mismatch(
             what, f"fields are {plan.widths} bits wide in P4Info, {program_digest.field_bits} in the program"

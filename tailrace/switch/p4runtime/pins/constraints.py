@@ -133,19 +133,9 @@ class _Expression:
     literal: int | None = None
 
 
-def parse(text: str, scope: Scope, what: str) -> list[Conjunct]:
-    """The conjuncts of a constraint.
+class ConstraintParser:
+    """The parser of one constraint; `what`: its name in errors."""
 
-    Args:
-        what: the constraint's name in errors.
-
-    Raises:
-        P4RtError: INVALID_ARGUMENT, with line, column and the expected tokens.
-    """
-    return list(_ConstraintParser(text, scope, what).conjuncts())
-
-
-class _ConstraintParser:
     def __init__(self, text: str, scope: Scope, what: str) -> None:
         self._text, self._scope, self._what = text, scope, what
         self._tokens = list(self._split())
@@ -205,7 +195,11 @@ class _ConstraintParser:
     # ---- the grammar ----
 
     def conjuncts(self) -> Iterator[Conjunct]:
-        """Parses the constraint."""
+        """Parses the constraint.
+
+        Raises:
+            P4RtError: INVALID_ARGUMENT, with line, column and the expected tokens.
+        """
         root = self._expression(0)
         if self._next.kind != "end":
             raise self._unexpected(self._next, "an operator or the end")

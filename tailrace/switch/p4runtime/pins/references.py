@@ -254,16 +254,9 @@ def _shown(value: bytes, *, string: bool) -> str:
 # ---- P4Info ----
 
 
-def reference_plan(schema: Schema) -> ReferencePlan | None:
-    """The reference annotations of a pipeline, whose schema must have its tables; None: there are none.
+class AnnotationReader:
+    """Reads the reference annotations of a pipeline, whose schema must have its tables."""
 
-    Raises:
-        P4RtError: INVALID_ARGUMENT: an annotation names an unknown object, or one that cannot be a target.
-    """
-    return _AnnotationReader(schema).read()
-
-
-class _AnnotationReader:
     def __init__(self, schema: Schema) -> None:
         self._schema = schema
         self._plan = ReferencePlan()
@@ -274,6 +267,11 @@ class _AnnotationReader:
         }
 
     def read(self) -> ReferencePlan | None:
+        """The annotations; None: there are none.
+
+        Raises:
+            P4RtError: INVALID_ARGUMENT: an annotation names an object that is unknown or cannot be a target.
+        """
         plan, schema = self._plan, self._schema
         params: dict[int, tuple[ParamPlan, ...]] = {
             action.id: action.ordered for table in schema.tables.values() for action in table.actions.values()

@@ -57,7 +57,7 @@ class ConstraintSet:
             self.remaining_bytes -= len(text)
             if self.remaining_bytes < 0:
                 raise invalid(f"{what}: the constraints of the pipeline have more than {MAX_BYTES} bytes")
-            parsed = constraints.parse(text, scope, what)
+            parsed = list(constraints.ConstraintParser(text, scope, what).conjuncts())
             self.tokens += sum(conjunct.tokens for conjunct in parsed)
             if self.tokens > MAX_TOKENS:
                 raise invalid(

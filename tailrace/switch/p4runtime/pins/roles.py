@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from tailrace.p4rt.messages import p4i, p4r
 from tailrace.p4rt.status import Code, P4RtError, invalid
 from tailrace.switch.p4runtime.arbitration import DEFAULT_ROLE
-from tailrace.switch.p4runtime.entities.owner import owner_of
+from tailrace.switch.p4runtime.context import owner_of, preambles_of
 from tailrace.switch.p4runtime.pins.annotations import texts
 
 
@@ -64,17 +64,8 @@ def roles_of(info: p4i.P4Info) -> Roles | None:
     Raises:
         P4RtError: INVALID_ARGUMENT: an annotation has no string argument.
     """
-    preambles = [
-        *(item.preamble for item in info.tables),
-        *(item.preamble for item in info.action_profiles),
-        *(item.preamble for item in info.counters),
-        *(item.preamble for item in info.meters),
-        *(item.preamble for item in info.registers),
-        *(item.preamble for item in info.value_sets),
-        *(item.preamble for item in info.digests),
-    ]
+    preambles = list(preambles_of(info))
     headers = [item.preamble for item in info.controller_packet_metadata]
-    preambles += headers
     owners = {preamble.id: roles for preamble in preambles if (roles := _named(preamble))}
     if not owners:
         return None

@@ -25,7 +25,7 @@ from cffi import FFI
 from tailrace.cbuild import headers
 from tailrace.cbuild.cc import library_recipe
 from tailrace.switch.daemon import ports
-from tailrace.switch.daemon.ports import IoLoop, io_sources, open_library
+from tailrace.switch.daemon.ports import IoLoop, io_sources
 
 CLONE_NEWNET = 0x40000000
 SOL_PACKET = 263
@@ -233,7 +233,7 @@ def ffi() -> FFI:
 @pytest.fixture(scope="session")
 def library(library_path: Path) -> Any:
     """Its functions, as the switch calls them."""
-    return open_library(library_path)
+    return headers.bound(ctypes.CDLL(str(library_path)), ports.ffi)
 
 
 @pytest.fixture(scope="session")
