@@ -10,7 +10,6 @@ htsim   PLB as in the simulator of REPS's authors: a round lasts one base RTT an
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Annotated, ClassVar, NamedTuple
 
 from tailrace.hosts.options.nic import PLB, NicConfig
@@ -112,10 +111,8 @@ class ResolvedPlb(ResolvedEntropy, frozen=True, kw_only=True):
     suspend_ns: int
     timed: bool
 
-    def nic(self, topology: Topology, context: SchemeContext, scale: float) -> NicConfig:
-        nic = super().nic(topology, context, scale)
-        assert nic.steering is not None, "NICs choose paths"
-        parameters = {
+    def parameters(self, nic: NicConfig, scale: float) -> dict[str, float]:
+        return {
             "rounds": self.rounds,
             "idle_rounds": self.idle_rounds,
             "share": self.share,
@@ -123,4 +120,3 @@ class ResolvedPlb(ResolvedEntropy, frozen=True, kw_only=True):
             "rto_ns": nic.rto_ns,
             "round_ns": nic.path_rtt_ns if self.timed else 0,
         }
-        return replace(nic, steering=replace(nic.steering, parameters=parameters))

@@ -8,7 +8,6 @@ trim=off  a timeout freezes the ring if the largest recent RTT is below FREEZE_R
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Annotated, ClassVar
 
 from tailrace.hosts.options.nic import REPS, NicConfig
@@ -77,10 +76,8 @@ class ResolvedReps(ResolvedEntropy, frozen=True, kw_only=True):
     freeze_ns: int
     explore: int
 
-    def nic(self, topology: Topology, context: SchemeContext, scale: float) -> NicConfig:
-        nic = super().nic(topology, context, scale)
-        assert nic.steering is not None, "NICs choose paths"
-        parameters = {
+    def parameters(self, nic: NicConfig, scale: float) -> dict[str, float]:
+        return {
             "ring": self.ring,
             "lifetime": self.lifetime,
             "freeze_ns": round(self.freeze_ns * scale),
@@ -88,4 +85,3 @@ class ResolvedReps(ResolvedEntropy, frozen=True, kw_only=True):
             "most_rtt_ns": 0 if self.trim else round(FREEZE_RTTS * nic.path_rtt_ns),
             "rto_ns": nic.rto_ns,
         }
-        return replace(nic, steering=replace(nic.steering, parameters=parameters))

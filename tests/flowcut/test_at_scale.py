@@ -4,7 +4,7 @@
 The receivers count packets that arrive after a later one of their flow (FlowRecord.overtaken). Links slow down, die
 and come back, data and ACKs are lost, a switch swallows packets. In the full variant the controller reroutes around
 dead links. Where a switch keeps no state that moves flows that are in flight, which is outside the guarantee
-(docs/schemes/flowcut.md); so in the other variants nobody tells the controller.
+(docs/schemes/flowcut.md); so in the other variants the controller is not informed.
 """
 
 from __future__ import annotations

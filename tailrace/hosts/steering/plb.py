@@ -27,7 +27,6 @@ class Plb(Steering):
     rounds, idle_rounds: consecutive congested rounds after which the EV changes; 0: never.
     share: share of marked packets of a congested round, 0..1.
     suspend_ns: shortest time without PLB after a timeout.
-    reroute: whether a timeout changes the EV (PRR).
     rto_ns: retransmission timeout.
     round_ns: a round lasts this long, instead of ending with an acknowledgment; 0: it does not.
     """
@@ -40,7 +39,6 @@ class Plb(Steering):
         "_marked",
         "_moved",
         "_packets",
-        "_reroute",
         "_rng",
         "_round_ends",
         "_round_ns",
@@ -63,11 +61,10 @@ class Plb(Steering):
         super().__init__(paths)
         self._rng = rng
         self._evs: tuple[int, ...] = paths.evs
-        self._rounds: int = config.parameters.get("rounds", 12)
-        self._idle_rounds: int = config.parameters.get("idle_rounds", 3)
-        self._share: float = config.parameters.get("share", 0.5)
-        self._suspend_ns: int = config.parameters.get("suspend_ns", 60_000_000_000)
-        self._reroute: bool = config.parameters.get("reroute", True)
+        self._rounds: int = config.parameters.get("rounds", 0)
+        self._idle_rounds: int = config.parameters.get("idle_rounds", 0)
+        self._share: float = config.parameters.get("share", 1.0)
+        self._suspend_ns: int = config.parameters.get("suspend_ns", 0)
         self._rto_ns: int = config.parameters.get("rto_ns", 0)
         self._round_ns: int = config.parameters.get("round_ns", 0)
         self._sent = 0
@@ -102,14 +99,13 @@ class Plb(Steering):
             self._timed_out_ns = now_ns
             self._congested = 0
             self._suspended_until_ns = now_ns + int(self._suspend_ns * (1 + self._rng.random()))
-            if self._reroute:
-                self.blocked += 1
-                self._draw()
+            self.blocked += 1
+            self._draw()
             return
         self._packets += 1
         if feedback != ACK:
             self._marked += 1
-        if (now_ns if self._round_ns else self._answered) > self._round_ends:
+        if now_ns > self._round_ends if self._round_ns else self._answered >= self._round_ends:
             self._end_round(now_ns)
 
     def _end_round(self, now_ns: int) -> None:

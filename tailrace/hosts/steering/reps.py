@@ -18,10 +18,6 @@ from tailrace.hosts.flows.paths import PathList
 from tailrace.hosts.options.nic import SteeringConfig
 from tailrace.hosts.steering.base import ACK, TIMEOUT, Steering
 
-RING: Final = 8
-FREEZE_NS: Final = 10_000_000
-"""Defaults of the authors' simulator."""
-
 RTT_WINDOW_RTOS: Final = 2
 """The largest RTT that decides on freezing is measured over this many timeouts (the authors' simulator)."""
 
@@ -68,9 +64,9 @@ class Reps(Steering):
         super().__init__(paths)
         self._rng = rng
         self._evs: tuple[int, ...] = paths.evs
-        size: int = config.parameters.get("ring", RING)
+        size: int = config.parameters.get("ring", 1)
         self._lifetime: int = config.parameters.get("lifetime", 1)
-        self._freeze_ns: int = config.parameters.get("freeze_ns", FREEZE_NS)
+        self._freeze_ns: int = config.parameters.get("freeze_ns", 0)
         self._explore: int = config.parameters.get("explore", 0)
         self._most_rtt_ns: int = config.parameters.get("most_rtt_ns", 0)
         self._rto_ns: int = config.parameters.get("rto_ns", 0)

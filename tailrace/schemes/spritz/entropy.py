@@ -10,11 +10,13 @@ name the bounded simple paths.
 from __future__ import annotations
 
 import random
+from dataclasses import replace
 from functools import lru_cache
 from typing import Annotated, ClassVar
 
 from tailrace.codec.calls import PORT_MASK
 from tailrace.hosts.flows.paths import PathList
+from tailrace.hosts.options.nic import NicConfig
 from tailrace.schemes.resolved import PathTable, SchemeContext
 from tailrace.schemes.spritz.app import STEERED
 from tailrace.schemes.spritz.bounded import BoundedConfig, ResolvedBounded
@@ -55,6 +57,15 @@ class ResolvedEntropy(ResolvedBounded, frozen=True, kw_only=True):
     """See EntropyConfig."""
 
     evs: int
+
+    def parameters(self, nic: NicConfig, scale: float) -> dict[str, float]:  # noqa: ARG002
+        """The parameters of the steering, for the other settings of a NIC at a time scale."""
+        return {}
+
+    def nic(self, topology: Topology, context: SchemeContext, scale: float) -> NicConfig:
+        nic = super().nic(topology, context, scale)
+        steering = self._steering(nic.path_rtt_ns)
+        return replace(nic, steering=replace(steering, parameters=self.parameters(nic, scale)))
 
     def paths(self, topology: Topology) -> PathTable:  # type: ignore[override]  # another class of table
         """The EV lists: random source ports, or in networks with detours the EVs of simple paths."""

@@ -104,7 +104,7 @@ class PlbOracle:
                 self.rehash()
             return
         self.round.append(kind != ACK)
-        if self.acked > self.until:
+        if self.acked >= self.until:
             if now >= self.paused_until:
                 is_congested = sum(self.round) >= self.share * len(self.round)
                 self.congested = self.congested + 1 if is_congested else 0
