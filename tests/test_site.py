@@ -8,6 +8,7 @@ import shutil
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
+from xml.etree import ElementTree
 
 import pytest
 
@@ -51,6 +52,12 @@ def test_links_that_leave_the_pages(script: Any, monkeypatch: pytest.MonkeyPatch
     assert script.for_site(text, page) == f"hosts, {inside}"
     monkeypatch.setenv("TAILRACE_SOURCE_URL", "https://example.org/main")
     assert script.for_site(text, page) == f"[hosts](https://example.org/main/tailrace/hosts), {inside}"
+
+
+def test_pictures_are_svg_documents() -> None:
+    """A browser shows nothing of an SVG file that is no XML document with this root."""
+    for path in (ROOT / "docs").rglob("*.svg"):
+        assert ElementTree.parse(path).getroot().tag == "{http://www.w3.org/2000/svg}svg", path
 
 
 @pytest.mark.parametrize(
