@@ -40,6 +40,7 @@ _CITED = (
     "flowcut_table4",
     "flowcut_throttling",
     "hf2t_paths",
+    "rlb_causes",
     "rlb_map",
     "spritz_fig6",
     "spritz_fig7",
