@@ -15,7 +15,11 @@ _PAGE = "view.html"
 
 @command(
     argument(
-        "folder", nargs="+", metavar="DIR", type=Path, help="folders of runs, or of a comparison of two"
+        "folder",
+        nargs="+",
+        metavar="DIR",
+        type=Path,
+        help="folders of runs, or of a case or comparison with two",
     ),
     argument("--out", metavar="FILE", type=Path, help=f"file to write [default: DIR/{_PAGE}]"),
     argument(
@@ -34,11 +38,17 @@ def view(args: Namespace) -> None:
     """
     from tailrace.cli.figures import file_for
     from tailrace.report.collect import open_study
+    from tailrace.results.result import SUMMARY
+    from tailrace.results.results import RESULTS
     from tailrace.spec.plugins import use
     from tailrace.viewer.view import view
 
     use(args.plugin or ())
-    results = [result for folder in args.folder for result in open_study(folder).results]
+    results = []
+    for folder in args.folder:
+        # a case of a comparison has its runs in folders, and no file
+        runs = [] if (folder / RESULTS).exists() else [path.parent for path in folder.glob(f"*/{SUMMARY}")]
+        results += [result for run in sorted(runs) or [folder] for result in open_study(run).results]
     path = file_for(args.folder[0], args.out, _PAGE)
     view(*results, path=path, state=args.state.split(",") if args.state else (), progress=sys.stderr)
     sys.stdout.write(f"{path}\n")

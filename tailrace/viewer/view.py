@@ -46,7 +46,9 @@ def view(
     from tailrace.viewer.state import read_state
 
     if not 1 <= len(results) <= MOST_RUNS:
-        raise SpecError(f"view: expected one run, or two of the same traffic; found {len(results)}")
+        raise SpecError(
+            f"view: expected one run, or two of the same traffic; found {len(results)}: name a case or runs"
+        )
     if len({(each.summary.topology, each.case, *_traffic(each)) for each in results}) > 1:
         raise SpecError("view: the two runs differ in more than the scheme: network, case or flows")
     try:

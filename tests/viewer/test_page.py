@@ -440,6 +440,8 @@ def test_the_command_writes_a_page_of_a_comparison(
     written = Path(capsys.readouterr().out.strip())
     assert written == tmp_path / "out" / "view.html"
     assert [header["label"] for header, _ in embedded(written.read_text("utf-8"))] == ["ecmp", "letflow"]
+    assert main(["view", str(tmp_path / "out" / "clean"), "--out", str(tmp_path / "case.html")]) == 0
+    assert (tmp_path / "case.html").read_text("utf-8") == written.read_text("utf-8")
     assert main(["view", str(tmp_path / "out"), str(tmp_path / "out")]) == 2
     assert "found 4" in capsys.readouterr().err
 
