@@ -37,6 +37,13 @@ from tailrace.cli.options import view_of, view_options
         help="seeds such as 1..10, instead of those of the papers' files; rankings need at least three",
     ),
     *(WORKERS, CLUSTER, AGAIN),
+    argument(
+        "--beside",
+        metavar="FOLDER",
+        type=Path,
+        help="for figures beside other programs: the folder of these programs and of their outputs; without "
+        "it, recorded numbers",
+    ),
     argument("--out", metavar="DIR", type=Path, help="folder for the results (default: out/paper)"),
     argument(
         "--page",

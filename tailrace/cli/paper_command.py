@@ -114,12 +114,13 @@ def run_papers(args: Namespace) -> None:
     folder = args.store or folder_of(page)
     store = Store(folder) if folder else None
     root, where = args.out or OUT, Where(args.workers, args.cluster)
-    out = root / args.scale
+    out, scale, beside = root / args.scale, args.scale, args.beside
+    prepared = prepare(chosen, scale, seeds, beside)
     with interruptible("finished runs are kept, and are not repeated next time"):
-        for name, (file, grid) in zip(chosen, prepare(chosen, args.scale, seeds), strict=True):
+        for name, (file, grid) in zip(chosen, prepared, strict=True):
             display.say(f"{name}: {file.paper} {file.figure}, {file.title}")
             document = run_paper(
-                name, file, grid, args.scale, root, where, display, again=args.again, store=store
+                name, file, grid, scale, root, where, display, again=args.again, store=store, beside=beside
             )
             documents.append(document)
             _draw(document, files_of(out / name, name), display)
@@ -189,7 +190,8 @@ def _draw(document: Document, files: list[Path], display: Display) -> None:
 
 
 def _show(document: Document, view: View) -> None:
-    show(measured_table(document), view)
+    if document.cells:
+        show(measured_table(document), view)
     sys.stdout.write("\n")
     show_claims(document, view)
     for text in document.reductions:

@@ -33,6 +33,9 @@ _Name = Annotated[str, Meta(max_length=200)]
 """A name that appears in a figure."""
 
 _Metrics = Annotated[tuple[str, ...], Meta(max_length=MOST_PANELS)]
+_Estimate = Annotated[tuple[float, ...], Meta(min_length=1, max_length=3)]
+"""A value, and the ends of its interval if there is one."""
+
 _Numbers = Annotated[tuple[float, ...], Meta(max_length=1000)]
 
 
@@ -47,6 +50,7 @@ class Cell(msgspec.Struct, frozen=True):
     ratios: for each drawn metric, the ratio to the base scheme's metric, paired by seed; then, if the ratio
         has an interval, the ends of the interval
     transport: that of the cell's runs
+    theirs: by metric, the peer's mean over its seeds; then, if there is one, the ends of its interval
     """
 
     case: _Name
@@ -56,8 +60,9 @@ class Cell(msgspec.Struct, frozen=True):
     note: str = ""
     runs: tuple[str, ...] = ()
     intervals: dict[str, tuple[float, float]] = {}
-    ratios: dict[str, Annotated[tuple[float, ...], Meta(min_length=1, max_length=3)]] = {}
+    ratios: dict[str, _Estimate] = {}
     transport: _Name = ""
+    theirs: dict[str, _Estimate] = {}
 
 
 class Curve(msgspec.Struct, frozen=True):

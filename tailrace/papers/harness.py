@@ -21,6 +21,7 @@ from msgspec import UnsetType
 from tailrace.experiments.plan.axes import CASE, SCHEME
 from tailrace.experiments.plan.experiment_file import SCALES
 from tailrace.experiments.plan.seeds import seeds_text
+from tailrace.papers.beside import has_clone, in_folder, put_beside, read_theirs, recorded
 from tailrace.papers.claims.claims import OfSeeds, judge
 from tailrace.papers.document import OWN_BASE, RESULT, Cell, Cost, Curve, Document
 from tailrace.papers.grid import VALUE, paper_grid, schemes
@@ -47,7 +48,7 @@ from tailrace.study.grid import Grid
 from tailrace.study.pool import TaskOutcomes, Where, run_all
 from tailrace.study.progress import Display
 from tailrace.study.store.reuse import run_stored, store_writer
-from tailrace.study.store.store import Store
+from tailrace.study.store.store import Store, usual_folder
 from tailrace.study.task import Task
 
 _CURVES: Mapping[str, Callable[[Sequence[Cell], Sequence[Sequence[Result]]], tuple[Curve, ...]]] = {
@@ -63,16 +64,20 @@ def check_scale(scale: str) -> None:
         raise SpecError(f"--scale: {unknown(scale, SCALES)}")
 
 
-def prepare(names: Sequence[str], scale: str, seeds: Sequence[int] = ()) -> list[tuple[PaperFile, Grid]]:
+def prepare(
+    names: Sequence[str], scale: str, seeds: Sequence[int] = (), beside: Path | None = None
+) -> list[tuple[PaperFile, Grid]]:
     """Reads files and makes the grid of each, so that all files are checked before the first run.
 
     Args:
         names: the names of the files.
         scale: one of SCALES.
         seeds: seeds that replace the files' seeds; empty: the files' seeds are used.
+        beside: the folder of all peers (beside.py); files whose peer is not there have no runs.
 
     Raises:
         FileError: a file is invalid, or a spec in it cannot be used.
+        SpecError: the folder `beside` has none of these files' peers.
     """
     results = []
     for name in names:
@@ -82,9 +87,12 @@ def prepare(names: Sequence[str], scale: str, seeds: Sequence[int] = ()) -> list
         try:
             for each in file.metrics:
                 metric(each)
-            results.append((file, paper_grid(file, scale) if file.kind == "runs" else Grid({}, ())))
+            runs = has_clone(file.beside, beside) if file.beside else file.kind == "runs"
+            results.append((file, paper_grid(in_folder(file, beside), scale) if runs else Grid({}, ())))
         except KeyProblemError as error:
             raise in_file(FOLDER / f"{name}.toml", error) from error
+    if beside is not None and not any(file.beside and grid.runs for file, grid in results):
+        raise SpecError(f"--beside: {beside}: expected clones of the peers of {', '.join(names)}")
     return results
 
 
@@ -99,19 +107,32 @@ def run_paper(
     *,
     again: bool = False,
     store: Store | None = None,
+    beside: Path | None = None,
 ) -> Document:
     """Runs the experiments of a figure or table, and writes its document below `out`; None: writes no file.
 
     Finished runs are not repeated unless `again` is True. Runs in `store` are used instead of new runs, and
-    new runs are added to `store`.
+    new runs are added to `store`. Runs beside a peer are not, as their inputs are not; without the peer the
+    document is the stored one.
 
     Raises:
         SpecError: invalid specs, or a folder that cannot be written.
+        FileError: the peer's output cannot be read.
     """
     if out is not None:
         refuse_links(out, [Path(scale, name)])
-    outcomes, kept = _outcomes(file, grid.tasks, scale, store, out, where, display, again=again)
-    document = make_document(name, file, grid.results(outcomes), scale, kept)
+    theirs, document = {}, None
+    if (peer := file.beside) is not None:
+        pages, store = usual_folder() if store is None else store.folder, None
+        if beside is not None and grid.runs:
+            theirs = read_theirs(name, file, peer, scale, beside)
+        elif (document := recorded(name, pages)) is None:
+            display.say(f"{name}: no recorded numbers; --beside FOLDER takes those of the peer")
+    if document is None:
+        outcomes, kept = _outcomes(file, grid.tasks, scale, store, out, where, display, again=again)
+        results = grid.results(outcomes)
+        document = make_document(name, file, results, scale, kept)
+        document = put_beside(document, results, peer, theirs) if peer is not None and theirs else document
     if out is not None:
         with atomic_folder(out / scale / name) as folder:
             (folder / RESULT).write_text(to_json(document), "utf-8")
@@ -226,7 +247,9 @@ def _notes(
             used = full_name in expressions if flow_class else re.search(rf"{name}(?!{CLASS})", expressions)
             if used and shown_metric(full_name, flows) != full_name:
                 of_class = f", {flow_class}" if flow_class else ""
-                yield f"{metric(name).title}{of_class}: {tail_note(count)}. So it is in claims."
+                yield f"{metric(name).title}{of_class}: {tail_note(count)}." + " So it is in claims." * bool(
+                    file.claim
+                )
     if file.chart == "sizes":
         for title in dict.fromkeys(curve.panel.rpartition(": ")[2] for curve in curves):
             if title not in (TITLES[50], TITLES[99]):
@@ -271,16 +294,14 @@ class _MeasuredCell:
 
     def shown(self, metrics: Sequence[str], drawn: Sequence[str], base: Mapping[str, SeedValues]) -> Cell:
         """The cell with all its metrics, intervals for `metrics`, and ratios to the base for `drawn`."""
-        intervals: dict[str, tuple[float, float]] = {}
-        for name in metrics:
-            if len(self.results) > 1 and name in self.measures:
-                ends = self.measures[name].estimate().ends
-                intervals |= {} if ends is None else {name: ends}
+        several = [name for name in metrics if name in self.measures and len(self.results) > 1]
+        intervals = {name: ends for name in several if (ends := self.measures[name].estimate().ends)}
         pairs = [(index, index) for index in range(len(self.results))]  # both have the same seeds, in order
-        ratios: dict[str, tuple[float, ...]] = {}
-        for name in drawn:
-            estimated = ratio(self.measures.get(name), base.get(name), pairs)
-            ratios |= {} if estimated is None else {name: (estimated.value, *(estimated.ends or ()))}
+        ratios = {
+            name: each.numbers
+            for name in drawn
+            if (each := ratio(self.measures.get(name), base.get(name), pairs)) is not None
+        }
         values = {name: seeds.value for name, seeds in self.measures.items()}
         transports = {result.summary.transport or "" for result in self.results}  # not set: real time
         transport = ", ".join(sorted(transports))

@@ -17,6 +17,8 @@
 Files of a `kind` other than `runs` do not simulate. Their [[panel]]s contain parameters of Flowcut's memory
 model (`memory` and `occupancy`, see memory.py), or topologies whose paths are counted or listed (`endpoints`
 and `paths`, see endpoints.py).
+
+A file with the table [beside] compares with runs of another program, the peer (beside.py).
 """
 
 from __future__ import annotations
@@ -36,6 +38,7 @@ from tailrace.papers.claims.expect import Expectation, parse_expectation
 from tailrace.papers.claims.expression import checked, metrics_of
 from tailrace.papers.claims.kinds import KINDS as CLAIM_KINDS
 from tailrace.papers.claims.kinds import NUMBER, RANKING
+from tailrace.papers.outputs import FORMATS
 from tailrace.papers.tails import tails
 from tailrace.results.units import UNITS
 from tailrace.spec import SpecError
@@ -93,6 +96,7 @@ class Case(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     only: the only scale with this case; empty: both scales
     small, paper: settings that this case changes at that scale only
     options: by name, options that are added to every scheme's spec in this case
+    theirs: the peer's arguments for this case
     """
 
     name: str
@@ -102,6 +106,7 @@ class Case(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     small: Settings = Settings()
     paper: Settings = Settings()
     options: dict[str, str] = {}
+    theirs: str = ""
 
     def of(self, scale: str) -> Settings:
         """The settings that this case changes at one scale only."""
@@ -128,6 +133,7 @@ class Scheme(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     cases: by name of a case, settings that the scheme changes in this case only
     takes: the options of cases that are added to the scheme's spec; None: all
     over: the scheme to which this scheme's ratios are relative; empty: the file's `base`
+    theirs: the peer's arguments for this scheme
     """
 
     label: str
@@ -138,10 +144,32 @@ class Scheme(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     cases: dict[str, Settings] = {}
     takes: list[str] | None = None
     over: str = ""
+    theirs: str = ""
 
     def of(self, scale: str) -> Settings:
         """The settings that this scheme changes at one scale only."""
         return self.small if scale == "small" else self.paper
+
+
+class Beside(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The peer beside which a figure's runs are put.
+
+    clone: the address of its repository
+    commit: the commit that was built, by the command `build` in the folder of all peers
+    command: its command line there, without the arguments of case and scheme; bash sets $seed
+    format: of its output, one of outputs.FORMATS
+    seeds: the peer's seeds; the same seeds here make other random choices
+    causes: by scheme, or by case and scheme, why a ratio is not from 0.9 to 1.1
+    """
+
+    peer: str
+    clone: str
+    commit: str
+    build: str
+    command: str
+    format: str
+    seeds: Annotated[list[int], Meta(min_length=1, description="a list of whole numbers")]
+    causes: dict[str, str] = {}
 
 
 class OptionGrid(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -254,6 +282,7 @@ class PaperFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     case: list[Case] = []
     scheme: list[Scheme] = []
     grid: OptionGrid | None = None
+    beside: Beside | None = None
     panel: list[Panel] = []
     reasons: dict[str, str] = {}
     claim: list[Claim] = []
@@ -323,7 +352,8 @@ def select(wanted: str) -> list[str]:
     """
     chosen = set[str]()
     for item in wanted.split(","):
-        selected = {name for name in names() if item in ("all", name, paper_of(name), figure_of(name))}
+        selected = {name for name in names() if item in ("all", name, paper_of(name))}
+        selected = selected or {name for name in names() if item == figure_of(name)}
         if not selected:
             papers = dict.fromkeys(map(paper_of, names()))
             raise SpecError(f"paper {unknown(item, ('list', 'all', *papers, *names()))}")
@@ -380,6 +410,8 @@ def _check(file: PaperFile) -> None:
         for name in scheme.cases:
             _one_of(f"scheme[{number}].cases", name, [case.name for case in file.case])
     _unique("panel", [panel.name for panel in file.panel])
+    if file.beside is not None:
+        _one_of("beside.format", file.beside.format, tuple(FORMATS))
     if file.kind == "runs" and not (file.grid or file.scheme):
         raise KeyProblemError("scheme", "missing; expected schemes or a grid")
     for name in file.drawn:
@@ -408,7 +440,7 @@ def _check_bases(file: PaperFile) -> None:
         _one_of("base", file.base, labels)
     for number, scheme in enumerate(file.scheme):
         _one_of(f"scheme[{number}].over", scheme.over, ("", *labels))
-    if file.chart == "ratios" and not any((file.base, *(scheme.over for scheme in file.scheme))):
+    if file.chart == "ratios" and not any((file.beside, file.base, *(scheme.over for scheme in file.scheme))):
         raise KeyProblemError("base", "missing; expected the scheme to which ratios are relative")
 
 

@@ -15,9 +15,11 @@ for each selection. It needs NumPy; without SciPy there are no intervals.
 from __future__ import annotations
 
 import importlib
+import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property
+from statistics import variance
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
@@ -59,6 +61,11 @@ class Estimate(msgspec.Struct, frozen=True):
         if isinstance(self.low, UnsetType) or isinstance(self.high, UnsetType):
             return None
         return self.low, self.high
+
+    @property
+    def numbers(self) -> tuple[float, ...]:
+        """The value, and the ends of the interval if there is one."""
+        return self.value, *(self.ends or ())
 
     def scaled(self, factor: float) -> Estimate:
         """The estimate in another unit, whose values are `factor` times as large."""
@@ -289,6 +296,27 @@ def ratio(
         return Estimate(ours.value / base.value)
     estimated = estimate(ratio_of(ours.statistic, base.statistic), len(pairs))
     return estimated if ours.negative or base.negative else estimated.not_negative()
+
+
+def independent_ratio(ours: SeedValues, base: SeedValues) -> Estimate | None:
+    """The ratio of two metrics over independent samples, such as runs of two programs. None without a ratio.
+
+    The squared relative errors of both means add up; Student's t has the degrees of freedom of Welch 1947.
+    """
+    if not base.value or not ours.value:
+        return None
+    value = ours.value / base.value
+    scipy = None if why_none(min(len(ours.values), len(base.values))) else distributions()
+    if scipy is None:
+        return Estimate(value)
+    errors = [
+        (variance(each.values) / len(each.values) / each.value**2, len(each.values) - 1)
+        for each in (ours, base)
+    ]
+    error = sum(square for square, _ in errors)
+    freedom = error**2 / sum(square**2 / count for square, count in errors) if error else math.inf
+    half_width = abs(value) * error**0.5 * float(scipy.stdtrit(freedom, (1 + CONFIDENCE) / 2))
+    return Estimate(value, value - half_width, value + half_width)
 
 
 def _paired(

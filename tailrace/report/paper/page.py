@@ -23,6 +23,7 @@ import msgspec
 
 from tailrace.experiments.plan.command import PROGRAM
 from tailrace.experiments.plan.seeds import seeds_text
+from tailrace.papers.beside import script
 from tailrace.papers.claims.claims import headline, other_kinds, tally
 from tailrace.papers.document import Cell, Document, as_lines
 from tailrace.papers.model import paper_of, read_paper, select
@@ -66,6 +67,8 @@ def write_page(documents: Sequence[Document], out: Path, page: Path) -> None:
             else:
                 (folder / picture.name).unlink(missing_ok=True)
             write_file(folder / (document.name + NUMBERS), as_lines(stored_part(document)))
+            if commands := script(document.name, document.scale):
+                write_file(folder / f"{document.name}.sh", commands)
         rows = list(_traces(documents, out.parent))
         columns = {name: [row[number] for row in rows] for number, name in enumerate(_COLUMNS)}
         write_file(folder / TRACES, parquet_bytes(make_table(columns, dict.fromkeys(_COLUMNS, TEXT))))

@@ -9,6 +9,7 @@ import msgspec
 
 from tailrace.experiments.plan.seeds import seeds_text
 from tailrace.p4rt.values import Value
+from tailrace.papers.beside import THEIRS
 from tailrace.papers.claims.kinds import FAIR, GOOD, GRADES
 from tailrace.papers.document import Cell, Document
 from tailrace.papers.quick import FAIL, KNOWN, PASS, Row
@@ -46,7 +47,10 @@ def measured_table(document: Document) -> Listing:
     columns = [Column("case", key=True, grouped=True, title="case")] if several else []
     columns.append(Column("scheme", key=True, title="scheme"))
     columns += [_ratio_column(name, ratio_title(document, name)) for name in ratios]
-    columns += [_metric_column(name, rank) for rank, name in enumerate(document.metrics)]
+    beside = {name for cell in document.cells for name in cell.theirs}
+    for rank, name in enumerate(document.metrics):
+        columns += [_metric_column(name, rank, f"_{THEIRS}")] if name in beside else []
+        columns.append(_metric_column(name, rank))
     rows = []
     for cell in document.cells:
         label = f"{cell.label} ({cell.value})" if cell.value else cell.label
@@ -79,16 +83,17 @@ def _numbers(cell: Cell) -> dict[str, Value]:
     """The metrics and ratios of a cell, with the ends of their intervals, by column."""
     metrics = {name: (value, *cell.intervals.get(name, ())) for name, value in cell.metrics.items()}
     ratios = {f"{name}{RATIO}": values for name, values in cell.ratios.items()}
+    theirs = {f"{name}_{THEIRS}": values for name, values in cell.theirs.items()}
     return {
         f"{name}{end}": value
-        for name, values in (metrics | ratios).items()
+        for name, values in (metrics | ratios | theirs).items()
         for end, value in zip(("", LOW, HIGH), values, strict=False)
     }
 
 
-def _metric_column(name: str, rank: int = 0) -> Column:
-    show = UNITS[metric(name).unit].without_name
-    return with_interval(Column(name, title=metric(name).titled, show=show, rank=rank))
+def _metric_column(name: str, rank: int = 0, whose: str = "") -> Column:
+    show, title = UNITS[metric(name).unit].without_name, "their " * bool(whose) + metric(name).titled
+    return with_interval(Column(name + whose, title=title, show=show, rank=rank))
 
 
 def _ratio_column(name: str, title: str = "") -> Column:

@@ -1,0 +1,159 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A figure beside a peer: another program that ran the same flows, with its numbers next to ours.
+
+FOLDER/CLONE/                        the peer's repository, built by the user, with the inputs of both
+FOLDER/NAME/CASE-SCHEME-SEED.out     what the peer printed, by the commands that `commands` returns
+
+Without the folder the figure shows its stored document. The peer's seeds and ours draw different random
+numbers for the same flows: they are independent samples, not pairs.
+"""
+
+from __future__ import annotations
+
+import itertools
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import datetime, timezone
+from pathlib import Path
+
+import msgspec
+from msgspec.structs import replace
+
+from tailrace.experiments.plan.axes import CASE, SCHEME
+from tailrace.experiments.plan.experiment import Settings
+from tailrace.experiments.plan.seeds import seeds_text
+from tailrace.papers.document import Document, read_document
+from tailrace.papers.model import Beside, Case, PaperFile, names, paper_of, read_paper
+from tailrace.papers.outputs import Output, read_output
+from tailrace.results.estimates import independent_ratio, seed_values
+from tailrace.results.metrics import measure
+from tailrace.results.result import Result
+from tailrace.results.results import Results
+from tailrace.spec.errors import FileError, SpecError
+from tailrace.spec.schema import given
+
+THEIRS = "theirs"
+EVEN = (0.9, 1.1)
+"""Ratios outside this range need a cause."""
+
+Key = tuple[str, str]
+"""A case and a scheme."""
+
+
+def commands(name: str, file: PaperFile, peer: Beside, scale: str) -> dict[Key, tuple[str, str]]:
+    """By case and scheme, our spec, and the line of bash that makes the peer's outputs in FOLDER."""
+    lines, seeds = {}, " ".join(map(str, peer.seeds))
+    for case, scheme in itertools.product(file.cases(scale) or [Case("")], file.scheme):
+        key = case.name, scheme.label
+        ours = given(scheme.experiment) | given(scheme.cases.get(case.name, Settings()))
+        call = " ".join(filter(None, (peer.command, case.theirs, scheme.theirs)))
+        output = f"{name}/{_output(key, '$seed')}"
+        lines[key] = ours["scheme"], f"for seed in {seeds}; do (time -p {call}) > {output} 2>&1; done"
+    return lines
+
+
+def script(name: str, scale: str) -> str:
+    """The lines of bash that build the peer and make its outputs in an empty folder; empty without a peer."""
+    file = read_paper(name) if name in names() else None
+    if file is None or (peer := file.beside) is None:
+        return ""
+    lines = [f"git clone {peer.clone} && git -C {_clone_of(peer)} checkout {peer.commit}", peer.build]
+    for spec, command in commands(name, file, peer, scale).values():
+        lines += [f"# here {spec}", command]
+    return "\n".join((*lines, f"tailrace paper {name} --scale {scale} --beside .\n"))
+
+
+def _output(key: Key, seed: int | str) -> str:
+    return re.sub(r"[^\w.-]+", "-", _title(key)) + f"-{seed}.out"
+
+
+def _title(key: Key) -> str:
+    return " ".join(filter(None, key))
+
+
+def _clone_of(peer: Beside) -> str:
+    """The name that `git clone` gives to the peer's folder."""
+    return peer.clone.rpartition("/")[2]
+
+
+def has_clone(peer: Beside, folder: Path | None) -> bool:
+    """Whether the folder of all peers has this peer."""
+    return folder is not None and (folder / _clone_of(peer)).is_dir()
+
+
+def in_folder(file: PaperFile, folder: Path | None) -> PaperFile:
+    """The file with the folder of all peers in place of `FOLDER`."""
+    text = msgspec.json.encode(file).decode()
+    path = msgspec.json.encode(str(folder)).decode().strip('"')
+    return msgspec.json.decode(text.replace("FOLDER/", f"{path}/") if folder else text, type=PaperFile)
+
+
+def read_theirs(
+    name: str, file: PaperFile, peer: Beside, scale: str, folder: Path
+) -> dict[Key, list[Output]]:
+    """Reads all outputs of the peer, by case and scheme, one for each seed.
+
+    Raises:
+        FileError: an output is missing or broken; the message has the command for a missing one.
+    """
+    outputs = dict[Key, list[Output]]()
+    for key, (_, command) in commands(name, file, peer, scale).items():
+        for seed in peer.seeds:
+            path = folder / name / _output(key, seed)
+            if not path.exists():
+                raise FileError(path, "", f"missing; expected the output of: {command}")
+            outputs.setdefault(key, []).append(read_output(path, peer.format))
+    return outputs
+
+
+def put_beside(
+    document: Document, results: Results, peer: Beside, theirs: Mapping[Key, Sequence[Output]]
+) -> Document:
+    """The document of our results with the peer's numbers, and with our ratios to them.
+
+    Raises:
+        SpecError: a run of the peer finished another number of flows than ours has.
+    """
+    cells = []
+    for cell in document.cells:
+        key, title = (cell.case, cell.label), _title((cell.case, cell.label))
+        runs = [run.result for run in results.runs if (run.settings[CASE], run.settings[SCHEME]) == key]
+        _check_flows(key, [run for run in runs if run is not None], theirs[key])
+        ours = seed_values([measure(run) for run in runs if run is not None])
+        peers = seed_values([run.metrics for run in theirs[key]])
+        both = [name for name in document.metrics if name in ours and name in peers]
+        ratios = {name: each.numbers for name in both if (each := independent_ratio(ours[name], peers[name]))}
+        far = any(not EVEN[0] <= ratio <= EVEN[1] for ratio, *_ in ratios.values())
+        cause = peer.causes.get(title) or peer.causes.get(cell.label) or "unexplained."
+        note, estimates = f"{title}: {cause}" * far, {name: peers[name].estimate().numbers for name in both}
+        # pages name runs by their options, and those of these runs have paths of this machine
+        cells.append(replace(cell, ratios=ratios, theirs=estimates, note=note, runs=()))
+    notes = (*document.notes, *_notes(document, peer, [run for each in theirs.values() for run in each]))
+    return replace(document, base=THEIRS, cells=tuple(cells), notes=notes)
+
+
+def _check_flows(key: Key, ours: Sequence[Result], theirs: Sequence[Output]) -> None:
+    flows, finished = {run.summary.flows for run in ours}, {len(run.fcts_ns) for run in theirs}
+    if ours and finished != flows:
+        raise SpecError(f"{_output(key, 'SEED')}: expected {flows} finished flows, found {finished}")
+
+
+def _notes(document: Document, peer: Beside, outputs: Sequence[Output]) -> Iterator[str]:
+    """Remarks on the numbers of both."""
+    date = datetime.fromtimestamp(max(run.modified_s for run in outputs), timezone.utc).date()
+    cpu_s = [run.cpu_s for run in outputs if run.cpu_s is not None]
+    theirs = f"{sum(cpu_s) / len(cpu_s):.2g} s there" if cpu_s else "unknown there"
+    ours = f"{document.cost.cpu_s / document.cost.runs:.2g} s here" if document.cost else "unknown here"
+    yield f"Theirs: {peer.peer}, commit {peer.commit}, runs of {date}, seeds {seeds_text(peer.seeds)}."
+    yield f"CPU time of a run, set-up included: {theirs}, {ours}."
+    yield "Both draw their own random numbers: independent samples (Welch), not pairs."
+
+
+def recorded(name: str, folder: Path | None) -> Document | None:
+    """The stored document of a figure in a folder of pages; None if it is not there.
+
+    Raises:
+        FileError: it cannot be read.
+    """
+    path = folder / paper_of(name) / f"{name}.json" if folder is not None else None
+    return read_document(path) if path is not None and path.exists() else None
