@@ -1,0 +1,9 @@
+git clone https://github.com/tommasobo/REPS_EuroSys_Artifact && git -C REPS_EuroSys_Artifact checkout b751588
+(cd REPS_EuroSys_Artifact/htsim/sim && make && cd datacenter && make htsim_uec); mkdir beside_reps
+# here reps:queue=415400,kmin=103850,kmax=315704,pmax=1
+for seed in 1 2 3 4 5; do (time -p REPS_EuroSys_Artifact/htsim/sim/datacenter/htsim_uec -sack_threshold 4000 -end 90000 -seed $seed -paths 65535 -sender_cc_only -sender_cc_algo mprdma -topo REPS_EuroSys_Artifact/htsim/sim/datacenter/topologies/reps/fat_tree_128_1os_2t_400g.topo -linkspeed 400000 -ecn 25 76 -q 100 -cwnd 151 -tm REPS_EuroSys_Artifact/htsim/sim/datacenter/connection_matrices/perm_n128_s8388608.cm -load_balancing_algo freezing) > beside_reps/reps-$seed.out 2>&1; done
+# here ops:queue=415400,kmin=103850,kmax=315704,pmax=1
+for seed in 1 2 3 4 5; do (time -p REPS_EuroSys_Artifact/htsim/sim/datacenter/htsim_uec -sack_threshold 4000 -end 90000 -seed $seed -paths 65535 -sender_cc_only -sender_cc_algo mprdma -topo REPS_EuroSys_Artifact/htsim/sim/datacenter/topologies/reps/fat_tree_128_1os_2t_400g.topo -linkspeed 400000 -ecn 25 76 -q 100 -cwnd 151 -tm REPS_EuroSys_Artifact/htsim/sim/datacenter/connection_matrices/perm_n128_s8388608.cm -load_balancing_algo oblivious) > beside_reps/ops-$seed.out 2>&1; done
+# here plb:variant=htsim,evs=65535,queue=415400,kmin=103850,kmax=315704,pmax=1
+for seed in 1 2 3 4 5; do (time -p REPS_EuroSys_Artifact/htsim/sim/datacenter/htsim_uec -sack_threshold 4000 -end 90000 -seed $seed -paths 65535 -sender_cc_only -sender_cc_algo mprdma -topo REPS_EuroSys_Artifact/htsim/sim/datacenter/topologies/reps/fat_tree_128_1os_2t_400g.topo -linkspeed 400000 -ecn 25 76 -q 100 -cwnd 151 -tm REPS_EuroSys_Artifact/htsim/sim/datacenter/connection_matrices/perm_n128_s8388608.cm -load_balancing_algo plb) > beside_reps/plb-$seed.out 2>&1; done
+tailrace paper beside_reps --scale paper --beside .
