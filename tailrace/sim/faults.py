@@ -32,7 +32,7 @@ def schedule_faults(
                 if fault.until_ns is not None:
                     network.link_rate(fault.a, fault.b, 1.0, fault.until_ns)
             case Loss():
-                _drop(network, fault, FrameMatch.FLOWS, one_way=fault.one_way)
+                _drop(network, fault, FrameMatch.FLOWS, one_way=fault.one_way, only_data=fault.only_data)
             case AckLoss():
                 _drop(network, fault, FrameMatch.FLOWCUT_ACK)
             case LinkDown():
@@ -45,7 +45,7 @@ def schedule_faults(
                 _switch_restart(network, fault, control)
 
 
-def _drop(network: Network, fault: Loss | AckLoss, matches: FrameMatch, *, one_way: bool = False) -> None:
+def _drop(network: Network, fault: Loss | AckLoss, matches: FrameMatch, **flags: bool) -> None:
     network.drop(
         fault.a,
         fault.b,
@@ -53,7 +53,7 @@ def _drop(network: Network, fault: Loss | AckLoss, matches: FrameMatch, *, one_w
         matches=matches,
         from_ns=fault.at_ns,
         until_ns=fault.until_ns,
-        one_way=one_way,
+        **flags,
     )
 
 

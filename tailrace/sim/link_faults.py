@@ -33,7 +33,7 @@ class LinkDown(msgspec.Struct, frozen=True, tag="link-down", tag_field="kind"):
 
 class Loss(msgspec.Struct, frozen=True, tag="drop", tag_field="kind"):
     """The link a-b loses each frame of a flow (data or acknowledgment) with probability `rate`, in both
-    directions or only from a to b (`one_way`).
+    directions or only from a to b (`one_way`). With `only_data` acknowledgments are not lost.
     """
 
     a: str
@@ -42,6 +42,7 @@ class Loss(msgspec.Struct, frozen=True, tag="drop", tag_field="kind"):
     at_ns: int = 0
     until_ns: int | None = None
     one_way: bool = False
+    only_data: bool = False
 
 
 class AckLoss(msgspec.Struct, frozen=True, tag="ack-loss", tag_field="kind"):

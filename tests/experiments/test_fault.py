@@ -56,6 +56,16 @@ def test_fraction_of_the_links() -> None:
     assert len({resolve("link-slow:fraction=0.001,factor=0.5", seed) for seed in range(30)}) > 3
 
 
+def test_fraction_of_the_directions() -> None:
+    """A quarter of 24 directions, each by itself; ACKs may pass (the authors' 2 % of Spritz's Fig. 9)."""
+    hit = resolve("drop:rate=1,fraction=0.25,only=data")
+    assert len({(fault.a, fault.b) for fault in hit}) == 6
+    assert all((fault.rate, fault.one_way, fault.only_data) == (1, True, True) for fault in hit)
+    assert not resolve("drop:rate=1,fraction=0.25")[0].only_data
+    ways = {(fault.a, fault.b) for seed in range(20) for fault in resolve("drop:rate=1,fraction=0.25", seed)}
+    assert len(ways) == 24
+
+
 def test_drop_by_place() -> None:
     """Everywhere, or on the links of one kind of switch; acknowledgments on every link between switches."""
     assert len(resolve("drop:rate=0.01")) == 12
@@ -80,6 +90,10 @@ def test_drop_by_place() -> None:
         ("link-slow:link=leaf1-spine1,factor=1", "fault link-slow: factor must be less than 1, found '1'"),
         ("link-slow:link=leaf1-leaf2,factor=0.1", "the topology has no 'leaf1-leaf2'; a link"),
         ("link-down:link=leaf1-spine1,at=2ms,until=1ms", "fault link-down: until must be later than at"),
+        (
+            "drop:rate=1,fraction=0.1,where=spine",
+            "fault drop: expected either fraction= or where= and switches=",
+        ),
         ("drop:rate=2", "fault drop: rate must be at most 1, found '2'"),
         (
             "drop:rate=0.1,where=core",

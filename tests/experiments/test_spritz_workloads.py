@@ -71,6 +71,57 @@ def test_adversarial_dragonfly() -> None:
         assert source.port == target.port
 
 
+@pytest.mark.parametrize("shift", [2, 5, 8])
+def test_adversarial_dragonfly_some_groups_on(shift: int) -> None:
+    """shift= groups on (5 in the file of Spritz's authors), around the ring of groups."""
+    flows = traffic(f"adversarial:size=4KiB,shift={shift}").flows
+    assert is_permutation(flows)
+    distances = {(group_of(DRAGONFLY, flow.dst) - group_of(DRAGONFLY, flow.src)) % 9 for flow in flows}
+    assert distances == {shift}
+
+
+def test_adversarial_slim_fly_of_half_the_hosts() -> None:
+    """pattern=fans: half of the hosts send, none twice, to other groups; a link carries flows of p routers."""
+    flows = traffic("adversarial:size=4KiB,pattern=fans", SLIM_FLY).flows
+    senders, receivers = {flow.src for flow in flows}, {flow.dst for flow in flows}
+    assert len(senders) == len(receivers) == len(flows)
+    assert not senders & receivers
+    assert len(flows) >= 0.48 * len(SLIM_FLY.hosts)
+    assert all(group_of(SLIM_FLY, flow.src) != group_of(SLIM_FLY, flow.dst) for flow in flows)
+    hops = next_hops(SLIM_FLY)
+    routers = [[SLIM_FLY.host_by_ip(ip).switch for ip in (flow.src, flow.dst)] for flow in flows]
+    assert all(len(hops[a][b]) == 1 and SLIM_FLY.ports_of(a)[hops[a][b][0]].name != b for a, b in routers)
+    loads = minimal_loads(SLIM_FLY, flows)
+    # hosts of a router receive over one link, or over few
+    assert sum(load == 2 for load in loads.values()) >= len(SLIM_FLY.switches) / 4
+
+
+@pytest.mark.parametrize(
+    ("words", "topology", "message"),
+    [
+        ("adversarial:shift=9", DRAGONFLY, "shift must be less than 9, the number of groups, found 9"),
+        ("adversarial:shift=2", SLIM_FLY, "shift=2 needs a dragonfly, found a slim-fly"),
+        ("adversarial:pattern=fans", DRAGONFLY, "pattern=fans needs a slim-fly, found a dragonfly"),
+    ],
+)
+def test_adversarial_keys_of_another_network(words: str, topology: Topology, message: str) -> None:
+    with pytest.raises(SpecError, match=f"workload adversarial: {message}"):
+        traffic(words, topology)
+
+
+@pytest.mark.parametrize("words", ["allreduce:size=1MiB", "alltoall:window=4"])
+def test_ranks_in_random_order(words: str) -> None:
+    """The same hosts take part; few messages stay in a group, where in the order of hosts many do."""
+    local = []
+    for order in ("", ",order=random"):
+        flows = traffic(f"{words},hosts=32{order}").flows
+        ring = flows[:32]  # step 1 of a ring, and the first round of an all-to-all: to the next rank
+        assert is_permutation(ring)
+        local.append(sum(group_of(DRAGONFLY, flow.src) == group_of(DRAGONFLY, flow.dst) for flow in ring))
+    assert local[0] >= 16
+    assert local[1] <= 8
+
+
 def minimal_loads(topology: Topology, flows: list[FlowSpec]) -> Counter[tuple[str, str]]:
     """How many flows cross each link, in each direction, where there is one shortest path."""
     hops = next_hops(topology)

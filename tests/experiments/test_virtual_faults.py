@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from tailrace.codec.layers.dscp import TRIMMED
 from tailrace.experiments.plan.experiment import make
 from tailrace.experiments.plan.plan import plan
 from tailrace.p4rt import programs
@@ -17,13 +18,40 @@ from tailrace.sim.control import REACTION_RTTS
 from tailrace.sim.faults import schedule_faults
 from tailrace.sim.ideal_controller import IdealController
 from tailrace.sim.link_faults import Blackhole, LinkDown, SwitchRestart
-from tailrace.sim.network import Network
+from tailrace.sim.network import Network, Wire, WireEvent
 from tailrace.topology import parse_topology
 from tailrace.topology.timing import FULL_FRAME_BYTES, base_rtt_ns
 from tests.experiments.virtual import result_of
 
+_TOS_BYTE = 15
+"""The second byte of the IPv4 header, after 14 bytes of Ethernet."""
+
 FABRIC = parse_topology("leaf-spine:leaves=2,spines=2,hosts=2,rate=10Gbps,delay=1us")
 REACTION_NS = REACTION_RTTS * base_rtt_ns(FABRIC, FULL_FRAME_BYTES)
+
+
+@pytest.mark.parametrize("only", ["flows", "data"])
+def test_dead_directions_may_lose_data_and_no_acks(only: str) -> None:
+    """The failures of Spritz's authors (their Fig. 9): ACKs and NACKs pass; otherwise some are lost, too."""
+    words = {
+        "scheme": "spritz:variant=spray",
+        "topology": "dragonfly:p=2,a=4,h=2,rate=100Gbps",
+        "workload": "permutation:size=64KiB,peers=group",
+        "transport": "dctcp:rto=20us,timeout=size",
+        "fault": f"drop:rate=1,fraction=0.1,only={only}",
+        "mtu": "4KiB",
+    }
+    lost = {"data": 0, "ACK": 0}
+
+    def tap(_wire: Wire, event: WireEvent, _now_ns: int, frame: bytes, virtual_bytes: int) -> None:
+        if event is WireEvent.LOST:
+            is_data = virtual_bytes > 0 or frame[_TOS_BYTE] >> 2 in TRIMMED
+            lost["data" if is_data else "ACK"] += 1
+
+    result = result_of(words, lambda network: network.tap(tap))
+    assert result.complete
+    assert lost["data"] > 0
+    assert (lost["ACK"] == 0) == (only == "data")
 
 
 class Recorder:

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from tailrace.hosts.options.dctcp import DctcpConfig
 from tailrace.hosts.options.nic import NicConfig, SteeringConfig
 from tailrace.hosts.steering.scout import Scout
 from tailrace.hosts.steering.spray import Spray
@@ -171,6 +172,25 @@ def test_a_timeout_narrows_the_window_where_it_is_a_loss(is_loss, window):
     assert window - 1 == dctcp.window.packets
 
 
+def test_a_timeout_may_take_only_the_packets_size():
+    """As in the simulator of Spritz's authors: QuickAdapt, which would end the interval here, does not act."""
+    windows = []
+    for timeout in ("size", "loss"):
+        dctcp = sender(window=9, timeout=timeout, path_rtt_ns=100)
+        send_all(dctcp)
+        acknowledge(dctcp, 1, 0)
+        dctcp.on_time(RTO_NS)
+        windows.append(dctcp.window.packets)
+        assert 8 == dctcp.timeouts
+    assert [1, 1] == windows
+    dctcp = sender(window=9, timeout="size", path_rtt_ns=100)
+    dctcp.on_sent(0, 0)
+    dctcp.on_sent(RTO_NS, 1)
+    dctcp.on_time(RTO_NS)
+    acknowledge(dctcp, 0, 1, now_ns=RTO_NS + 200)
+    assert 8 == dctcp.window.packets
+
+
 def test_a_late_answer_counts_like_any_other():
     """One that was overtaken by another which told that more is in order."""
     dctcp = sender(window=8)
@@ -226,6 +246,20 @@ def test_the_steering_is_told_what_became_of_each_packet():
     dctcp.on_time(RTO_NS)
     assert 1 == scout.blocked
     assert scout.w.is_zero(port - 500)
+
+
+def test_the_steering_may_learn_of_every_fourth_packet():
+    """Of the first one, of each 4 KB without a mark, of a mark at once; the window counts every packet."""
+    spray = Spray(SteeringConfig(buffer=99), path_list(*range(1, 13)), 0, Given([0.0] * 12))
+    dctcp = sender(packets=12, window=12, dctcp=DctcpConfig(feedback_bytes=4000))
+    dctcp.steering = spray
+    send_all(dctcp)
+    for arrived in range(12):
+        acknowledge(dctcp, arrived + 1, arrived, sport=500 + arrived, marked=arrived == 6)
+    # 500 is the first; 504 the fourth after it; 506 has a mark, which counts anew
+    assert [500, 504, 510] == spray.buffer_paths
+    assert 0 == dctcp.in_flight
+    assert spray.ecn_rate > 0
 
 
 def test_the_receiver_answers_every_packet_at_once():

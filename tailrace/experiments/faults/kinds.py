@@ -16,9 +16,11 @@ from tailrace.experiments.faults.fault import FAULTS
 from tailrace.experiments.faults.where import (
     ALL,
     LinkEnds,
+    LinkSet,
     links_at,
     one_link,
     one_switch,
+    some_directions,
     some_links,
     some_switches,
 )
@@ -28,6 +30,8 @@ from tailrace.spec.units import format_time
 from tailrace.topology import Topology
 
 LinkFaults = tuple[LinkFault, ...]
+
+FLOWS, DATA = LOSSES = ("flows", "data")
 
 _AT = keys.time("at", "start of the fault")
 _RATE = keys.number("rate", "probability with which each link loses a packet", above=0, most=1)
@@ -112,7 +116,11 @@ class DeadLinks(msgspec.Struct, frozen=True):
 
 @FAULTS.register("drop", "links between switches lose data packets at random")
 class Drops(msgspec.Struct, frozen=True):
-    """Some links lose data packets (RLB §IV-A: the links to one core switch)."""
+    """Some links lose data packets (RLB §IV-A: the links to one core switch).
+
+    Dead links of Spritz's authors are `rate=1,fraction=0.02,only=data`: ACKs and NACKs pass
+    (compositequeue.cpp, receivePacket; dragonfly_topology.cpp). The paper (§V-D) speaks of links.
+    """
 
     times: Times
     rate: Annotated[float, _RATE]
@@ -133,12 +141,39 @@ class Drops(msgspec.Struct, frozen=True):
             absent="all of them",
         ),
     ] = 0
+    fraction: Annotated[
+        float | None,
+        keys.number(
+            "fraction",
+            "fraction of all directions of links between switches that are affected, drawn at random",
+            above=0,
+            most=1,
+            absent="none; where= decides",
+        ),
+    ] = None
+    only: Annotated[
+        str, keys.choice("only", "frames that may be lost: all of flows, or only data, not ACKs", LOSSES)
+    ] = FLOWS
+
+    def __post_init__(self) -> None:
+        """Refuse places beside fraction=."""
+        if self.fraction is not None and (self.where != ALL or self.switches):
+            raise SpecError("expected either fraction= or where= and switches=")
 
     def resolve(self, topology: Topology, rng: random.Random) -> LinkFaults:
-        chosen = some_switches(topology, self.where, self.switches, rng) if self.switches else [self.where]
-        sets = [links_at(topology, where) for where in chosen]
+        only_data = self.only == DATA
         times = self.times.at_ns, self.times.until_ns
-        return tuple(Loss(a, b, self.rate, *times, links.one_way) for links in sets for a, b in links.links)
+        return tuple(
+            Loss(a, b, self.rate, *times, links.one_way, only_data)
+            for links in self._sets(topology, rng)
+            for a, b in links.links
+        )
+
+    def _sets(self, topology: Topology, rng: random.Random) -> list[LinkSet]:
+        if self.fraction is not None:
+            return [some_directions(topology, self.fraction, rng)]
+        chosen = some_switches(topology, self.where, self.switches, rng) if self.switches else [self.where]
+        return [links_at(topology, where) for where in chosen]
 
 
 @FAULTS.register("ack-loss", "links between switches lose Flowcut's ACKs (from switches or NICs) at random")

@@ -52,6 +52,13 @@ def some_links(topology: Topology, fraction: float, rng: random.Random) -> list[
     return rng.sample(links, max(1, round(fraction * len(links))))
 
 
+def some_directions(topology: Topology, fraction: float, rng: random.Random) -> LinkSet:
+    """A fraction of all directions of links, at random, at least one."""
+    directions = [ends for a, b in _fabric(topology) for ends in ((a, b), (b, a))]
+    chosen = rng.sample(directions, max(1, round(fraction * len(directions))))
+    return LinkSet(tuple(chosen), one_way=True)
+
+
 def links_at(topology: Topology, where: str) -> LinkSet:
     """All links, those of a role, those into a switch (including its hosts' links), or the link A-B.
 

@@ -5,8 +5,8 @@ ring       the vector has n parts; in each of 2(n-1) steps every host sends to i
            that it has just received: first to sum the parts up (n-1 steps), then to spread the sums.
            P. Patarasuk and X. Yuan, Bandwidth optimal all-reduce algorithms for clusters of workstations,
            2009.
-butterfly  recursive doubling: in step k of log2 n, hosts whose ranks (numbers from 0, in the order of the
-           hosts) differ in bit k exchange whole vectors.
+butterfly  recursive doubling: in step k of log2 n, hosts whose ranks (numbers from 0, by the key
+           `order`) differ in bit k exchange whole vectors.
 halving    recursive halving, then doubling, also called Rabenseifner's algorithm: in step k of log2 n, each
            host sends its partner the half of its remaining parts that the partner sums up; then the same
            pairs exchange the sums in reverse order.
@@ -27,7 +27,14 @@ import msgspec
 from tailrace.experiments.plan.size_estimate import check_flows
 from tailrace.experiments.workloads.background import with_background
 from tailrace.experiments.workloads.patterns import chosen
-from tailrace.experiments.workloads.registry import BACKGROUND, DEFAULT_BYTES, TAKING_PART, register
+from tailrace.experiments.workloads.registry import (
+    BACKGROUND,
+    BY_HOST,
+    DEFAULT_BYTES,
+    ORDER,
+    TAKING_PART,
+    register,
+)
 from tailrace.experiments.workloads.transfer import PatternError, Transfer
 from tailrace.spec import keys
 from tailrace.topology import Host, Topology
@@ -116,13 +123,14 @@ class Allreduce(msgspec.Struct, frozen=True):
     algorithm: Annotated[str, keys.choice("algo", "allreduce algorithm", tuple(ALGORITHMS))] = "ring"
     size_bytes: Annotated[int, keys.size("size", "size of the vector", least=1)] = DEFAULT_BYTES
     hosts_total: Annotated[int, TAKING_PART] = 0
+    order: Annotated[str, ORDER] = BY_HOST
     background_bytes: Annotated[int, BACKGROUND] = 0
 
     def transfers(self, topology: Topology, rng: random.Random) -> Iterator[Transfer]:
         return with_background(self._collective(topology, rng), self.background_bytes, topology, rng)
 
     def _collective(self, topology: Topology, rng: random.Random) -> Iterator[Transfer]:
-        hosts = chosen(topology, self.hosts_total, rng)
+        hosts = chosen(topology, self.hosts_total, rng, self.order)
         self._check(hosts)
         check_flows(len(hosts) * _messages(self.algorithm, len(hosts)))
         for message in ALGORITHMS[self.algorithm](len(hosts)):

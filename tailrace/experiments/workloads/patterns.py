@@ -17,9 +17,12 @@ from tailrace.experiments.workloads import pairs
 from tailrace.experiments.workloads.background import with_background
 from tailrace.experiments.workloads.registry import (
     BACKGROUND,
+    BY_HOST,
     DEFAULT_BYTES,
     IN_TOTAL,
     JITTER,
+    ORDER,
+    RANDOM,
     SIZE,
     TAKING_PART,
     Peers,
@@ -31,8 +34,8 @@ from tailrace.spec import SpecError, keys
 from tailrace.topology import Host, Topology
 
 
-def chosen(topology: Topology, count: int, rng: random.Random) -> list[Host]:
-    """`count` hosts drawn at random, in the topology's order; if `count` is 0, all hosts.
+def chosen(topology: Topology, count: int, rng: random.Random, order: str = BY_HOST) -> list[Host]:
+    """`count` hosts drawn at random, in the topology's order or in random order; if `count` is 0, all hosts.
 
     Raises:
         PatternError: the topology has fewer hosts than `count`, or fewer than two.
@@ -42,9 +45,10 @@ def chosen(topology: Topology, count: int, rng: random.Random) -> list[Host]:
         raise PatternError("the topology has fewer than two hosts")
     if count > len(hosts):
         raise PatternError(f"hosts must be at most {len(hosts)}, the number of hosts of the topology")
-    if not count:
-        return list(hosts)
-    return [hosts[index] for index in sorted(rng.sample(range(len(hosts)), count))]
+    drawn = sorted(rng.sample(range(len(hosts)), count)) if count else list(range(len(hosts)))
+    if order == RANDOM:
+        rng.shuffle(drawn)
+    return [hosts[index] for index in drawn]
 
 
 def named(topology: Topology, name: str) -> Host:
@@ -107,6 +111,7 @@ class AllToAll(msgspec.Struct, frozen=True):
         ),
     ] = 0
     hosts_total: Annotated[int, TAKING_PART] = 0
+    order: Annotated[str, ORDER] = BY_HOST
     background_bytes: Annotated[int, BACKGROUND] = 0
     jitter_ns: Annotated[int, JITTER] = 0
 
@@ -114,7 +119,7 @@ class AllToAll(msgspec.Struct, frozen=True):
         return with_background(self._all_to_all(topology, rng), self.background_bytes, topology, rng)
 
     def _all_to_all(self, topology: Topology, rng: random.Random) -> Iterator[Transfer]:
-        hosts = chosen(topology, self.hosts_total, rng)
+        hosts = chosen(topology, self.hosts_total, rng, self.order)
         groups = pairs.groups_of(topology, hosts, self.peers.apart)
         pairs.check_partners(groups)
         if self.rounds >= len(hosts):

@@ -35,6 +35,12 @@ BACKGROUND = keys.size(
     absent="none",
 )
 TAKING_PART = keys.integer("hosts", "number of hosts that take part, drawn at random", least=2, absent="all")
+BY_HOST, RANDOM = ORDERS = ("hosts", "random")
+ORDER = keys.choice(
+    "order", "ranks of the hosts that take part: in the topology's order, or drawn at random", ORDERS
+)
+"""Spritz's authors draw ranks at random (allreduce_ring_bg_64MiB_4MiB.cm); the paper leaves it open."""
+
 IN_TOTAL = keys.integer("flows", "total number of flows", least=1, absent="one per host")
 
 

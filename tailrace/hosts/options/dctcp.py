@@ -21,6 +21,8 @@ class DctcpConfig(RangeChecked):
     adapt_scale: after an interval with losses the window becomes this times the bytes that arrived during it;
         0: no QuickAdapt.
     increase_packets: packets that FastIncrease adds for each acknowledgment; 0: no FastIncrease.
+    feedback_bytes: the steering learns of an unmarked ACK only after this many bytes were acknowledged since
+        the last ACK of which it has learnt.
     """
 
     cut_packets: Annotated[
@@ -47,3 +49,12 @@ class DctcpConfig(RangeChecked):
             section="Spritz §IV-C",
         ),
     ] = 0.5
+    feedback_bytes: Annotated[
+        int,
+        keys.size(
+            "feedback",
+            "acknowledged bytes after which the choice of paths learns of an ACK; of marks at once",
+            least=0,
+            section="Spritz §IV-C",
+        ),
+    ] = 0

@@ -6,7 +6,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Annotated, Any
 
-from tailrace.codec.calls import PSN_MASK
+from tailrace.codec.calls import NEVER, PSN_MASK
 from tailrace.hosts.errors import ConfigError, check_keys, check_setting
 from tailrace.hosts.options.dcqcn import DcqcnConfig, HermesNicConfig
 from tailrace.hosts.options.dctcp import DctcpConfig
@@ -34,6 +34,9 @@ ALGORITHMS = dict.fromkeys(("scout", "spray", "ops", "ecmp", "flicr", *REPS, *UE
 
 MARKED_SHARE = 0.05
 """FlowBender (CoNEXT'14) and Flicr regard a path as congested above this share of marked packets."""
+
+ECN_RATE = 0.9
+"""Spritz regards nearly all packets as marked above this share."""
 
 MAX_MTU_BYTES = 9000
 _MOST_PACKETS = 1 << 22  # outstanding: a quarter of all PSNs
@@ -112,6 +115,10 @@ class SteeringConfig:
         path blocked by a timeout, or the biased weight of path 0.
     keep_ns: with scout and spray a new flow begins with the paths' state of the last flow from this NIC to
         the same host, if that flow ended at most this time ago; 0: never.
+    good_ns: the new flow begins without good paths, but with the blocked ones, if that flow ended longer ago
+        than this.
+    small_bytes: scout and spray give the shortest path of a flow of fewer bytes the weight `min_bias_factor`
+        and all others the weight 1, whatever is marked; 0: marks bias flows.
     min_bias_factor: weight of path 0 during a bias (a weight, although the paper's name says factor). The
         value 0 stands for the default, twice the weight that eq. 1 gives path 0.
     ecn_rate: "nearly all" is this share of marked acknowledgments or more, 0..1.
@@ -129,8 +136,10 @@ class SteeringConfig:
     buffer: Annotated[int, ABOVE_0] = 8
     timer_ns: Annotated[int, ABOVE_0] = MS_NS
     keep_ns: Annotated[int, FROM_0] = 0
+    good_ns: Annotated[int, FROM_0] = NEVER
+    small_bytes: Annotated[int, FROM_0] = 0
     min_bias_factor: Annotated[float, FROM_0] = 0.0
-    ecn_rate: Annotated[float, SHARE] = 0.9
+    ecn_rate: Annotated[float, SHARE] = ECN_RATE
     ecn_gain: Annotated[float, WEIGHT] = 1 / 16
     epoch_ns: Annotated[int, ABOVE_0] = 50_000
     marked_share: Annotated[float, SHARE] = MARKED_SHARE
@@ -158,7 +167,8 @@ class NicConfig:
         tcp it is the minimum RTO, and the RTO is computed from RTT samples.
     rto_backoff: maximum number of times that the timeout doubles without progress.
     timeout: meaning of a timeout with dctcp, one of TIMEOUTS. LOSS: the window is reduced as by a trimmed
-        packet. PATH: the path is dead but not congested; for networks in which full queues trim packets.
+        packet. SIZE: only the packet's size is taken off the window. PATH: the path is dead but not
+        congested; for networks in which full queues trim packets.
     ack_every: the receiver acknowledges every n-th packet in order, and packets that request an ACK. The same
         number applies to NIC ACKs of Flowcut (Flowcut §II-D), except with tcp.
     nak_every_ns: gbn and dcqcn repeat a NAK with the next out-of-order packet after this time; 0: never.

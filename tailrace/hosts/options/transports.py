@@ -31,8 +31,11 @@ RTO_BACKOFF = 6
 
 _MOST_BACKOFF = 16
 
-PATH, LOSS = TIMEOUTS = ("path", "loss")
-"""What a timeout means to the transport dctcp: only a dead path, or also a loss that reduces the window."""
+PATH, LOSS, SIZE = TIMEOUTS = ("path", "loss", "size")
+"""What a timeout means to the transport dctcp: only a dead path, or also a loss that reduces the window, or
+that the window becomes smaller by the packet's size, and nothing else (the simulator of Spritz's authors,
+uec.cpp, mark_packet_for_retransmission; the paper leaves it open).
+"""
 
 _MODERATION_PACKETS = 32
 _MODERATION_NS = 16_000
@@ -151,7 +154,7 @@ class Dctcp(CoalescingTransport, frozen=True, kw_only=True):
         str | None,
         keys.choice(
             "timeout",
-            "meaning of a timeout: only a dead path, or also a loss, which reduces the window",
+            "meaning of a timeout: a dead path; a loss too, which cuts the window; or a packet less of it",
             TIMEOUTS,
             absent=f"{PATH} if queues trim, else {LOSS}",
             section="Spritz §V-A",

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable
+from dataclasses import replace
 
 from tailrace.hosts.errors import ConfigError
 from tailrace.hosts.flows.flow import FlowSpec
@@ -31,9 +32,11 @@ from tailrace.hosts.steering.uet import UetBitmap, UetMixed, UetOblivious
 
 Make = Callable[[SteeringConfig, PathList, int, random.Random], Steering]
 
+SCOUT, SPRAY = "scout", "spray"
+
 MAKERS: dict[str, Make] = {
-    "scout": Scout,
-    "spray": Spray,
+    SCOUT: Scout,
+    SPRAY: Spray,
     "ops": Ops,
     "ecmp": FlowEcmp,
     "flicr": Flicr,
@@ -64,11 +67,13 @@ class SteeringFactory:
         self._nic_algorithm: str = config.steering.algorithm if config.steering else ""
         self._config: SteeringConfig = config.steering or SteeringConfig()
         self._keep_ns: int = self._config.keep_ns
+        self._good_ns: int = self._config.good_ns
+        self._small_bytes: int = self._config.small_bytes
         self._hermes: HermesNicConfig = config.hermes
         self._link_bps: int = config.link_rate_bps
         self._paths = paths
         self._rng = rng
-        # by algorithm and destination: when the last flow ended, and its steering; the oldest first
+        # by _key: when the last flow ended, and its steering; the oldest first
         self._kept: dict[str, tuple[int, Spritz]] = {}
         # state of Hermes, by destination and by place (hosts that are reached by the same paths)
         self._hermes_hosts: dict[str, HermesHost] = {}
@@ -106,14 +111,29 @@ class SteeringFactory:
             return None
         if algorithm == HERMES:
             return self._start_hermes(flow.dst, self._paths(flow.dst))
-        key = f"{algorithm} {flow.dst}"
+        key = self._key(algorithm, flow)
         if key in self._kept:
             ended_ns, steering = self._kept[key]
             del self._kept[key]
             if now_ns - ended_ns <= self._keep_ns:
                 steering.explored = steering.reused = steering.blocked = 0
+                if now_ns - ended_ns > self._good_ns:
+                    steering.forget_good()
                 return steering
-        return MAKERS[algorithm](self._config, self._paths(flow.dst), flow_hash, self._rng)
+        paths = self._paths(flow.dst)
+        if self._is_small(algorithm, flow):
+            # the first path is the shortest one
+            weights = (self._config.min_bias_factor,) + (1.0,) * (len(paths.evs) - 1)
+            paths = replace(paths, weights=weights)
+        return MAKERS[algorithm](self._config, paths, flow_hash, self._rng)
+
+    def _is_small(self, algorithm: str, flow: FlowSpec) -> bool:
+        """Whether the weights of a flow's paths depend on its size (SteeringConfig.small_bytes)."""
+        return flow.bytes < self._small_bytes and algorithm in (SCOUT, SPRAY)
+
+    def _key(self, algorithm: str, flow: FlowSpec) -> str:
+        """Flows with the same key may share their state; those with other weights have another key."""
+        return f"{algorithm} {self._is_small(algorithm, flow)} {flow.dst}"
 
     def _start_hermes(self, dst: str, paths: PathList) -> Hermes:
         """The steering of a new flow by Hermes; flows share the state of paths."""
@@ -130,7 +150,7 @@ class SteeringFactory:
         """Keeps the steering of a flow that has ended, if a later flow may reuse it."""
         if not self._keep_ns or not isinstance(steering, Spritz):
             return
-        key = f"{self.algorithm(flow)} {flow.dst}"
+        key = self._key(self.algorithm(flow), flow)
         if key in self._kept:
             del self._kept[key]  # so that it is re-inserted at the end
         self._kept[key] = (now_ns, steering)

@@ -123,6 +123,10 @@ class Spritz(Steering):
     def _learn(self, now_ns: int, feedback: int, ev: int) -> None:
         """Updates buffer_paths and weights according to the outcome of a packet."""
 
+    def forget_good(self) -> None:
+        """Forgets the good paths; weights remain."""
+        self.buffer_paths = []
+
     def _find(self, ev: int) -> int:
         """The index i of an EV in `paths`; -1: `paths` does not contain it."""
         if not self._index:

@@ -11,6 +11,10 @@
 * Packets beyond the expected packet, duplicates, trimmed packets and the end of the flow are always
   acknowledged at once. An ACK contains only one PSN beyond the expected PSN, so with a shared ACK other
   packets would still count as in flight.
+* With `feedback_bytes` the steering learns of an unmarked ACK only every so many bytes, as if receivers sent
+  one ACK for them. The simulator of Spritz's authors sends one for 16 KiB, and of marked packets at once
+  (uec.cpp, UecSink::processData); its ACKs have bitmaps of packets out of order, ours have not, so here each
+  packet keeps its ACK.
 * A packet is lost if a NACK reports it, or if its timeout expires: each packet in flight has a timer.
   Arrivals of later packets do not indicate a loss, because packets overtake each other.
 * Lost packets are sent before new packets, on another path if the steering chooses another path.
@@ -25,7 +29,7 @@ from __future__ import annotations
 
 from tailrace.codec.calls import NEVER, PORT_BITS, PORT_MASK
 from tailrace.hosts.options.nic import NicConfig
-from tailrace.hosts.options.transports import LOSS
+from tailrace.hosts.options.transports import LOSS, SIZE
 from tailrace.hosts.steering.base import ACK as UNMARKED
 from tailrace.hosts.steering.base import ACK_ECN, NACK, TIMEOUT, Steering
 from tailrace.hosts.transport.base import ACK, NOTHING, SILENCE, TRIMMED, Receiver, Sender
@@ -40,7 +44,18 @@ class DctcpSender(Sender):
     window: limits the packets in flight.
     """
 
-    __slots__ = ("_backed_off_ns", "_flight", "_lost", "_timeout_is_loss", "steering", "window")
+    __slots__ = (
+        "_backed_off_ns",
+        "_feedback_bytes",
+        "_flight",
+        "_lost",
+        "_mtu_bytes",
+        "_timeout_is_loss",
+        "_timeout_narrows",
+        "_unheard_bytes",
+        "steering",
+        "window",
+    )
 
     def __init__(self, packets: int, config: NicConfig, sport: int) -> None:
         """Args:
@@ -55,6 +70,11 @@ class DctcpSender(Sender):
         self._lost: dict[int, bool] = {}  # packets to be retransmitted, in this order
         self._backed_off_ns = 0  # when the timeout doubled last; packets sent earlier have half the timeout
         self._timeout_is_loss: bool = config.timeout == LOSS  # whether a timeout reduces the window
+        self._timeout_narrows: bool = config.timeout == SIZE  # whether it takes only the packet's size off it
+        self._mtu_bytes: int = config.mtu_bytes
+        self._feedback_bytes: int = config.dctcp.feedback_bytes
+        # bytes acknowledged since the steering has learnt of an ACK; it learns of the first one
+        self._unheard_bytes = self._feedback_bytes
         self.steering: Steering | None = None
         self.window = EcnWindow(config)
 
@@ -104,13 +124,21 @@ class DctcpSender(Sender):
         elif self._lost and arrived in self._lost:
             del self._lost[arrived]
         self._on_cumulative(now_ns, expected)
-        if self.steering is not None:
+        if self.steering is not None and self._is_heard(marked):
             self.steering.rtt_ns = rtt_ns
             self.steering.on_feedback(now_ns, ACK_ECN if marked else UNMARKED, sport)
         # if each packet has an ACK, each ACK counts, even if an earlier ACK has covered its packet
         newly_acked = unacked - len(flight) - len(self._lost) if self._ack_every > 1 else 1
         for _ in range(newly_acked):
             self.window.on_ack(now_ns, marked, len(flight))
+
+    def _is_heard(self, marked: bool) -> bool:
+        """Whether the steering learns of an ACK: of a mark, or after `feedback_bytes`."""
+        self._unheard_bytes += self._mtu_bytes
+        if not marked and self._unheard_bytes < self._feedback_bytes:
+            return False
+        self._unheard_bytes = 0
+        return True
 
     def on_trimmed(self, now_ns: int, expected: int, arrived: int, sport: int) -> None:
         """Handles a NACK: packet `arrived` is lost, unless it was already retransmitted with another port."""
@@ -172,6 +200,8 @@ class DctcpSender(Sender):
             self.steering.on_feedback(now_ns, TIMEOUT, sent & PORT_MASK)
         if self._timeout_is_loss:
             self.window.on_loss(now_ns, len(self._flight))
+        elif self._timeout_narrows:
+            self.window.narrow()
 
 
 class DctcpReceiver(MpRdmaReceiver):

@@ -117,6 +117,10 @@ class EcnWindow:
         if now_ns - self._interval_since_ns >= self._interval_ns:
             self._end_interval(now_ns, in_flight)
 
+    def narrow(self) -> None:
+        """Takes a packet that timed out off the window (NicConfig.timeout: SIZE)."""
+        self._set(self.cwnd_bytes - self._mtu_bytes)
+
     def _stop_increase(self) -> None:
         """Ends FastIncrease, or restarts the count of bytes without a mark or loss."""
         self._clear_bytes = 0.0

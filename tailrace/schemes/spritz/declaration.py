@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from typing import Annotated, ClassVar
 
-from tailrace.hosts.options.nic import SteeringConfig
+from tailrace.hosts.options.nic import ECN_RATE, SteeringConfig
 from tailrace.schemes.base import scheme
 from tailrace.schemes.resolved import SchemeContext
 from tailrace.schemes.spritz.app import CLASS, STEERED
@@ -167,6 +167,23 @@ class SpritzConfig(SteeredConfig, frozen=True, kw_only=True):
             section="Spritz §III-C",
         ),
     ] = 0
+    good_ns: Annotated[
+        int | None,
+        keys.time(
+            "good",
+            "time for which good paths are kept, at most keep=; blocked paths are kept for all of keep=",
+            most=_MOST_KEEP_NS,
+            absent="that of keep=",
+        ),
+    ] = None
+    small_bytes: Annotated[
+        int,
+        keys.size(
+            "small",
+            "instead of by marks, bias flows below this size: bias= for the shortest path, 1 for others",
+            least=0,
+        ),
+    ] = 0
     bias: Annotated[
         float,
         keys.number(
@@ -190,6 +207,10 @@ class SpritzConfig(SteeredConfig, frozen=True, kw_only=True):
     def checked(self, spec: Spec) -> SteeredConfig:
         if self.control == COARSE:
             spec.refuse(("paths",), f"mode={FINE}")
+        if not self.keep_ns:
+            spec.refuse(("good",), "keep")
+        if not self.bias:
+            spec.refuse(("small",), "bias")
         return super().checked(spec)
 
     @property
@@ -209,6 +230,7 @@ class SpritzConfig(SteeredConfig, frozen=True, kw_only=True):
             explore_packets=max(1, packets // _EXPLORE_PART) if explore is None else explore,
             ecn_packets=max(1, packets // _ECN_PART) if ecn is None else ecn,
             timer_ns=TIMER_RTTS * max_rtt_ns(topology, frame) if timer_ns is None else timer_ns,
+            good_ns=self.keep_ns if self.good_ns is None else self.good_ns,
         )
 
 
@@ -220,6 +242,8 @@ class ResolvedSpritz(ResolvedBounded, frozen=True, kw_only=True):
     buffer: int
     timer_ns: int
     keep_ns: int
+    good_ns: int
+    small_bytes: int
     bias: float
 
     def _steering(self, rtt_ns: int) -> SteeringConfig:  # noqa: ARG002
@@ -230,5 +254,9 @@ class ResolvedSpritz(ResolvedBounded, frozen=True, kw_only=True):
             buffer=self.buffer,
             timer_ns=self.timer_ns,
             keep_ns=self.keep_ns,
+            good_ns=self.good_ns,
+            small_bytes=self.small_bytes,
+            # a share of marks is never above 1, so that marks bias no flow
+            ecn_rate=1.0 if self.small_bytes else ECN_RATE,
             min_bias_factor=self.bias,
         )

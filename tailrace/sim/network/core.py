@@ -114,6 +114,7 @@ class Net(Protocol):
         other_types: bool,
         subtypes: int,
         udp_port: int,
+        only_data: bool,
         test: Callable[[bytes], bool] | None,
         /,
     ) -> None: ...

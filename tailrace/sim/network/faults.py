@@ -90,6 +90,7 @@ class Faults(Fabric):
         from_ns: int = 0,
         until_ns: int | None = None,
         one_way: bool = False,
+        only_data: bool = False,
     ) -> None:
         """Loses a share of the frames on the links between `a` and `b`, or only from `a` to `b`.
 
@@ -97,6 +98,7 @@ class Faults(Fabric):
             rate: the probability, from 0 to 1, to lose a frame that `matches` selects (None: every frame). A
                 FrameMatch is fast; any other function is called in Python for every frame.
             from_ns, until_ns: when frames are lost, by the time of their arrival.
+            only_data: of these frames only data packets, also trimmed ones, are lost.
 
         Raises:
             NetworkError: there is no such link, or `rate` is not from 0 to 1.
@@ -122,6 +124,7 @@ class Faults(Fabric):
                 match.other_types,
                 match.mask,
                 match.udp_port,
+                only_data,
                 test,
             )
 

@@ -15,7 +15,7 @@ from tailrace.hosts.flows.flow import FlowSpec
 from tailrace.hosts.flows.paths import PathList
 from tailrace.hosts.options.nic import NicConfig, SteeringConfig
 from tailrace.hosts.steering.assign import SteeringFactory
-from tailrace.hosts.steering.base import ACK
+from tailrace.hosts.steering.base import ACK, TIMEOUT
 from tailrace.hosts.steering.oblivious import FlowEcmp, Ops
 from tailrace.hosts.steering.scout import Scout
 from tailrace.hosts.steering.spray import Spray
@@ -88,6 +88,50 @@ def test_the_next_flow_to_a_host_goes_on_where_the_last_one_ended(algorithm):
     factory.finish(70, steered(3), first)
     assert factory.start(121, steered(5), 7) is not first
     assert ["10.0.0.2", "10.0.0.3", "10.0.0.2", "10.0.0.2"] == asked
+
+
+@pytest.mark.parametrize("algorithm", ["scout", "spray"])
+def test_good_paths_may_be_kept_for_less_time_than_blocked_ones(algorithm):
+    """The simulator of Spritz's authors: good paths for an RTT, blocked paths for good."""
+    for start_ns, good in ((20, [502]), (21, [])):
+        factory, _ = steerings(config(algorithm, keep_ns=10**6, good_ns=10, timer_ns=10**9))
+        first = factory.start(0, steered(), 7)
+        assert first is not None
+        first.on_feedback(0, ACK, 502)
+        first.on_feedback(0, TIMEOUT, 501)
+        factory.finish(10, steered(), first)
+        again = factory.start(start_ns, steered(2), 7)
+        assert again is first
+        assert good == again.buffer_paths
+        assert again.w.is_zero(1)
+
+
+@pytest.mark.parametrize("algorithm", ["scout", "spray"])
+def test_small_flows_prefer_the_shortest_path(algorithm):
+    """Below small_bytes it has the weight min_bias_factor, others 1; larger flows have those of the table."""
+    factory, _ = steerings(config(algorithm, small_bytes=1001, min_bias_factor=100.0, keep_ns=50))
+    small, large = steered(), structs.replace(steered(2), bytes=1001)
+    drawn = [factory.start(0, each, 7) for each in (small, large)]
+    shares = []
+    for steering in drawn:
+        assert steering is not None
+        ports = [steering.next_ev(0) for _ in range(2000)]
+        shares.append(ports.count(500) / len(ports))
+    assert shares[0] == pytest.approx(100 / 102, abs=0.02)
+    table = PATHS.weights[0] / sum(PATHS.weights)
+    assert shares[1] == pytest.approx(table, abs=0.05)
+    factory.finish(10, small, drawn[0])
+    assert factory.start(20, large, 7) is not drawn[0]
+    assert factory.start(20, small, 7) is drawn[0]
+
+
+def test_the_size_does_not_matter_to_other_algorithms():
+    factory, _ = steerings(config("ops", small_bytes=10**9, min_bias_factor=100.0))
+    ops = factory.start(0, steered(), 7)
+    assert ops is not None
+    assert 2000 * PATHS.weights[0] / sum(PATHS.weights) == pytest.approx(
+        [ops.next_ev(0) for _ in range(2000)].count(500), abs=120
+    )
 
 
 def test_what_is_stale_is_forgotten():

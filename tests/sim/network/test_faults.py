@@ -112,6 +112,18 @@ def test_a_drop_takes_what_it_matches_where_and_when_it_is_asked_to() -> None:
         assert net.traffic().lost == 20
 
 
+def test_a_drop_of_data_lets_control_packets_pass() -> None:
+    """Frames without virtual payload, which only data has, and that no switch has trimmed."""
+    arrived = []
+    for only_data in (False, True):
+        with network(topology()) as net:
+            nic = stream(net, 100, gap_ns=100)
+            net.drop("leaf1", "spine1", 1, only_data=only_data)
+            net.run()
+            arrived.append(len(nic.arrived))
+    assert arrived == [0, 100]
+
+
 def test_frames_are_lost_by_the_numbers_of_the_generator() -> None:
     """The share is drawn in C; the generator in Python says which frames it must be."""
     rate, seed, count = 0.3, 9, 400

@@ -38,10 +38,16 @@ static int test_in_python(PyObject *test, const uint8_t *data, uint32_t len)
 }
 
 int tv_drop_takes(const tv_wire *w, tv_drop *d, uint64_t now_ps,
-                  const uint8_t *data, uint32_t len)
+                  const uint8_t *data, uint32_t len, uint32_t virt)
 {
     if (now_ps < d->from_ps || now_ps >= d->until_ps)
         return 0;
+    if (d->only_data) {
+        tv_kinds kinds = {0, 0};
+        tv_kinds_add(&kinds, &w->net->formats, data, len, virt);
+        if (!kinds.data && !kinds.trimmed)
+            return 0;
+    }
     int matches = d->test ? test_in_python(d->test, data, len)
                           : tv_match_frame(&w->net->formats, &d->match, data,
                                            len);

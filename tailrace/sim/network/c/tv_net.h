@@ -128,6 +128,7 @@ typedef struct tv_drop {
     uint64_t random;          /* state of SplitMix64 */
     uint64_t from_ps, until_ps;
     tv_match match;
+    uint8_t only_data;        /* of the frames that match only data is lost */
     PyObject *test;           /* Python function that decides what matches;
                                * NULL: `match` decides */
 } tv_drop;
@@ -184,7 +185,7 @@ uint64_t tv_serialise_ps(uint64_t bytes, uint64_t rate_bps);
 void tv_drop_free(tv_drop *d);
 /* 1: the frame is lost; 0: it is not; -1: exception. */
 int tv_drop_takes(const tv_wire *w, tv_drop *d, uint64_t now_ps,
-                  const uint8_t *data, uint32_t len);
+                  const uint8_t *data, uint32_t len, uint32_t virt);
 uint64_t tv_random(uint64_t *state);
 
 /* ---- nodes (tv_node.c) ---- */

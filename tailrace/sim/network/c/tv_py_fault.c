@@ -44,20 +44,20 @@ static PyObject *set_up(tv_object *self, PyObject *args)
 }
 
 /* drop(wire, threshold, all, random state, from_ps, until_ps, other_types,
- * subtypes, UDP port or 0, test or None): adds a tv_drop, which loses matching
- * frames from from_ps to until_ps with probability threshold / 2^64, or each of
- * them if `all` is true. other_types, subtypes and UDP port are the fields of a
- * tv_match, which says which frames match. If `test` is given, it decides
- * instead: test(frame) -> whether the frame matches. */
+ * subtypes, UDP port or 0, only_data, test or None): adds a tv_drop, which loses
+ * matching frames from from_ps to until_ps with probability threshold / 2^64, or
+ * each of them if `all` is true. other_types, subtypes and UDP port are the
+ * fields of a tv_match, which says which frames match. If `test` is given, it
+ * decides instead: test(frame) -> whether the frame matches. */
 static PyObject *drop(tv_object *self, PyObject *args)
 {
     unsigned wire, udp_port;
     unsigned long long threshold, state, from_ps, until_ps, subtypes;
-    int all, other_types;
+    int all, other_types, only_data;
     PyObject *test;
-    if (!PyArg_ParseTuple(args, "IKpKKKpKIO", &wire, &threshold, &all, &state,
+    if (!PyArg_ParseTuple(args, "IKpKKKpKIpO", &wire, &threshold, &all, &state,
                           &from_ps, &until_ps, &other_types, &subtypes,
-                          &udp_port, &test))
+                          &udp_port, &only_data, &test))
         return NULL;
     tv_wire *w = tv_py_wire(self, wire);
     if (!w)
@@ -73,6 +73,7 @@ static PyObject *drop(tv_object *self, PyObject *args)
     d->match.other_types = (uint8_t)other_types;
     d->match.subtypes = subtypes;
     d->match.udp_port = udp_port;
+    d->only_data = (uint8_t)only_data;
     d->test = test == Py_None ? NULL : Py_NewRef(test);
     d->next = w->drops;
     w->drops = d;

@@ -233,7 +233,8 @@ static int lost(const tv_wire *w, const flight *f, const uint8_t *bytes)
     /* each drop draws a number for each frame, so that one fault does not
      * change the random numbers of another */
     for (tv_drop *d = w->drops; d; d = d->next) {
-        int takes = tv_drop_takes(w, d, f->arrival_ps, bytes, f->len);
+        int takes = tv_drop_takes(w, d, f->arrival_ps, bytes, f->len,
+                                  f->virt);
         if (takes < 0)
             return -1;
         taken |= takes;
