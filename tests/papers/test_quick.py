@@ -66,9 +66,9 @@ def test_a_number_fails_only_if_the_other_scheme_is_better(paper: float, ours: f
 
 
 def test_the_reference_has_every_figure_and_claims_that_exist() -> None:
-    """Of each figure with runs the CPU time, so that the estimate misses none."""
+    """Of each figure with runs the CPU time, so that the estimate misses none; a peer's inputs are elsewhere."""
     references = quick.references()
-    assert references.keys() == set(names())
+    assert references.keys() == {name for name in names() if read_paper(name).beside is None}
     for (name, reference), (file, grid) in zip(
         sorted(references.items()), prepare(sorted(references), quick.SCALE), strict=True
     ):
