@@ -106,7 +106,9 @@ AGAIN = [
 """Rows of the pages that take seconds to run again; `make test-all` has those that take a minute, too."""
 
 
-@pytest.mark.parametrize("page", [page for page in PAGES if page.stem != "beside"], ids=lambda page: page.stem)
+@pytest.mark.parametrize(
+    "page", [page for page in PAGES if page.stem != "beside"], ids=lambda page: page.stem
+)
 def test_words_of_a_row_decide_its_hash(page: Path) -> None:
     """No two rows of a page have the same words and another hash, and every row has both."""
     rows = recorded(page)

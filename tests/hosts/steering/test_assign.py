@@ -102,6 +102,7 @@ def test_good_paths_may_be_kept_for_less_time_than_blocked_ones(algorithm):
         factory.finish(10, steered(), first)
         again = factory.start(start_ns, steered(2), 7)
         assert again is first
+        assert isinstance(again, (Scout, Spray))
         assert good == again.buffer_paths
         assert again.w.is_zero(1)
 
@@ -120,6 +121,7 @@ def test_small_flows_prefer_the_shortest_path(algorithm):
     assert shares[0] == pytest.approx(100 / 102, abs=0.02)
     table = PATHS.weights[0] / sum(PATHS.weights)
     assert shares[1] == pytest.approx(table, abs=0.05)
+    assert drawn[0] is not None
     factory.finish(10, small, drawn[0])
     assert factory.start(20, large, 7) is not drawn[0]
     assert factory.start(20, small, 7) is drawn[0]
