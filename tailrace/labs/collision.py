@@ -77,5 +77,7 @@ class Collision(Lab):
         links = self.link_of(self.moved(str(int(answer))))
         others = [flow for flow, link in links.items() if link == links[self.first] and flow != self.first]
         path = f"with source port {answer} flow {self.first} takes {links[self.first]}"
-        require(not others, f"{path}, and so does flow {', '.join(map(str, others))}; try another port")
+        ids = " and ".join(map(str, others))
+        too = f"do flows {ids}" if len(others) > 1 else f"does flow {ids}"
+        require(not others, f"{path}, and so {too}; try another port")
         return f"{path}, and no other flow does"

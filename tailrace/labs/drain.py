@@ -7,6 +7,7 @@ from functools import cached_property
 from typing import Any, ClassVar
 
 import tailrace
+from tailrace.labs.answers import compare
 from tailrace.labs.lab import Lab, Values, reordered
 from tailrace.sim.run import PausedRun
 from tailrace.spec.constants import PRIORITIES
@@ -21,7 +22,6 @@ class FirstDrain(Lab):
         "lasts_us": lambda self: (self.first[2] - self.first[1]) / 1e3,
         "before": lambda self: self.spines[0],
         "after": lambda self: self.spines[1],
-        "longest": lambda self: max(self.queues, key=self.queues.__getitem__),
         "drains": lambda self: sum(row.drains for row in self.run().rows),
         "order": lambda self: reordered(self.run()),
     }
@@ -29,6 +29,12 @@ class FirstDrain(Lab):
     def problem(self) -> str:
         shown = len({*self.spines}) == 2 and [*self.queues.values()].count(max(self.queues.values())) == 1
         return "" if shown else "the first drain changes no path, or waits for no queue"
+
+    def longest(self, answer: str) -> str:
+        """The port with the longest queue, of those on the path before the drain."""
+        self.earlier("before")
+        ports = f"the ports are {', '.join(self.queues)}. {self.sheet.questions['longest'][1]}"
+        return compare(answer, max(self.queues, key=self.queues.__getitem__), "", ports)
 
     @cached_property
     def first(self) -> tuple[Any, ...]:

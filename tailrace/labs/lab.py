@@ -3,9 +3,9 @@
 
 docs/labs/N-NAME.md is the sheet. Its files are code blocks with title="NAME", in which SEED becomes the
 student's seed; its first block below `## Start` has commands; a question begins with `1. ` and its key in
-backquotes, and its hint is in <details>. A lab is a class with the answer to each question: a function in
-`values`, or a method with the question's key as name, which judges an answer by itself. A subclass with a
-number is registered.
+backquotes, and its hint is in <details>. A question may have more hints, which the check does not show. A lab
+is a class with the answer to each question: a function in `values`, or a method with the question's key as
+name, which judges an answer by itself. A subclass with a number is registered.
 """
 
 from __future__ import annotations
@@ -13,21 +13,21 @@ from __future__ import annotations
 import re
 import tempfile
 import textwrap
-import zlib
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import cached_property
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 import tailrace
 from tailrace.experiments.plan.plan import plan
-from tailrace.labs.answers import MOST_SEED, compare, read_answers, require
+from tailrace.labs.answers import compare, first_seed, read_answers, require
 from tailrace.results.atomic_folder import atomic_folder
 from tailrace.sim.job import Job
 from tailrace.spec.atomic import write_file
 from tailrace.spec.errors import Error, FileError, SpecError
 from tailrace.spec.registry import load_folder
+from tailrace.spec.text import json_text
 from tailrace.tables.arrow import rows_of
 
 FILE = "answers.toml"
@@ -48,6 +48,17 @@ LABS: dict[int, type[Lab]] = {}
 Verdict = tuple[bool | None, str]
 """Whether an answer is right, None without an answer, and why."""
 
+
+class Checked(NamedTuple):
+    """An answer file's name and seed, the verdicts, and how many answers are right, of so many that count."""
+
+    name: str
+    seed: int
+    verdicts: dict[str, Verdict]
+    right: int
+    counted: int
+
+
 Values = Mapping[str, Callable[[Any], Any]]
 """The functions that measure the answers to questions, by key."""
 
@@ -63,7 +74,9 @@ class Sheet:
             key: (" ".join(question.split()), " ".join(hint.split()))
             for key, question, hint in _QUESTION.findall(text)
         }
-        self.files = dict(_CODE.findall((_SHEETS / "index.md").read_text("utf-8")) + _CODE.findall(text))
+        self.files: dict[str, str] = dict(
+            _CODE.findall((_SHEETS / "index.md").read_text("utf-8")) + _CODE.findall(text)
+        )
 
 
 class Lab:
@@ -94,10 +107,15 @@ class Lab:
         """Why there is nothing to see with this seed; empty if there is."""
         return ""
 
+    def lacking(self) -> Mapping[str, str]:
+        """The program that each open question needs and this machine lacks; it does not count then."""
+        return {}
+
     def verdict(self, key: str) -> Verdict:
         """The verdict on an answer."""
         if not (answer := self.answers.get(key, "")):
-            return None, "no answer yet"
+            program = self.lacking().get(key)
+            return None, f"does not count: this machine has no {program}" if program else "no answer yet"
         try:
             if (value := self.values.get(key)) is None:
                 return True, getattr(self, key)(answer)
@@ -152,52 +170,53 @@ def reordered(result: tailrace.Result) -> int:
 
 
 def start(made: type[Lab], folder: Path, name: str) -> int:
-    """Writes the files of a lab and an answer file, and returns the seed: a hash of the name, or the first
-    number above it that suits the lab.
+    """Writes the files of a lab and an answer file, and returns the name's seed (`_of_name`).
 
     Raises:
-        SpecError: the folder has answers, or cannot be written.
+        SpecError: the name is none, or the folder has answers or cannot be written.
     """
     if (folder / FILE).exists():
         raise FileError(folder / FILE, "", "there are answers; expected another folder")
-    seed = zlib.crc32(name.encode("utf-8", "replace")) % MOST_SEED + 1
-    for chosen in range(seed, seed + _TRIES):
-        with _scratch(made, chosen, {}, folder) as student:
-            if not (problem := student.problem()):
-                break
-    else:
-        raise SpecError(f"--seed: {problem} with {seed} to {chosen}; expected another name")
+    with _of_name(made, name, {}, folder) as student:
+        seed = student.seed
     with atomic_folder(folder) as place:
-        student = made(place, chosen, {}, folder)
+        student = made(place, seed, {}, folder)
         student.write()
         lines = [f"# {student.sheet.title}. Write each answer between its quotes."]
-        lines += [f"lab = {made.number}", f"seed = {chosen}"]
+        lines += [f"lab = {made.number}", f"name = {json_text(' '.join(name.split()))}", f"seed = {seed}"]
         for position, (key, (question, _)) in enumerate(student.sheet.questions.items(), 1):
-            text = textwrap.fill(f"{position}. {question}", 96)
+            text = textwrap.fill(f"{position}. {question}", 78)
             lines += ["", textwrap.indent(text, "# "), f'{key} = ""']
         write_file(place / FILE, "\n".join(lines) + "\n")
-    return chosen
+    return seed
 
 
-def check(made: type[Lab], path: Path) -> dict[str, Verdict]:
+def check(made: type[Lab], path: Path) -> Checked:
     """The verdicts on the answers in a file, measured with its seed.
 
     Raises:
-        FileError: the answer file is invalid.
+        FileError: the answer file is invalid, or its seed is not its name's.
         RunError: the lab's experiment fails.
     """
     questions = Sheet(made.number).questions
-    seed, answers = read_answers(path, made.number, questions)
-    with _scratch(made, seed, answers, path.absolute().parent) as student:
-        if problem := student.problem():
-            raise FileError(path, "seed", f"{problem}; expected the seed that --start wrote")
-        return {key: student.verdict(key) for key in questions}
+    name, seed, answers = read_answers(path, made.number, questions)
+    with _of_name(made, name, answers, path.absolute().parent) as student:
+        if seed != student.seed:
+            raise FileError(path, "seed", f"the seed of {name} is {student.seed}")
+        verdicts = {key: student.verdict(key) for key in questions}
+        right = sum(is_right is True for is_right, _ in verdicts.values())
+        return Checked(name, seed, verdicts, right, len(questions) - len(student.lacking()))
 
 
 @contextmanager
-def _scratch(made: type[Lab], seed: int, answers: Mapping[str, str], home: Path) -> Iterator[Lab]:
-    """A lab in a temporary folder."""
-    with tempfile.TemporaryDirectory(prefix="tailrace-lab-") as place:
-        student = made(Path(place), seed, answers, home)
-        student.write()
-        yield student
+def _of_name(made: type[Lab], name: str, answers: Mapping[str, str], home: Path) -> Iterator[Lab]:
+    """A lab in a temporary folder, with the name's seed: from `first_seed` on the first that suits it."""
+    first = first_seed(name)
+    for seed in range(first, first + _TRIES):
+        with tempfile.TemporaryDirectory(prefix="tailrace-lab-") as place:
+            student = made(Path(place), seed, answers, home)
+            student.write()
+            if not (problem := student.problem()):
+                yield student
+                return
+    raise SpecError(f"{problem} with the seeds {first} to {seed}; expected another name")

@@ -59,9 +59,9 @@ class FlowletGap(Threshold):
     }
 
     def frame_us(self) -> float:
-        """The transmission time of a full frame on the slow uplink."""
-        frames = rows_of(self.run().timelines.record, ("frame", "bytes"))
-        size_bytes: int = max(size for frame, size in frames if frame == "data")
+        """The transmission time of a full frame on the slow uplink; a flow's first packet is larger."""
+        frames = rows_of(self.run().timelines.record, ("frame", "psn", "bytes"))
+        size_bytes: int = max(size for frame, psn, size in frames if frame == "data" and psn)
         factor = next(fault.factor for fault in self.job.faults if isinstance(fault, LinkSlow))
         return size_bytes * 8e6 / (fabric_rate_bps(self.job.topology) * factor)
 

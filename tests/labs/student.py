@@ -11,6 +11,7 @@ import re
 import runpy
 import shlex
 import shutil
+import signal
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
@@ -68,17 +69,19 @@ class Student:
                 return main(arguments[1:]), out.getvalue()
             assert arguments[0] == "python"
             before, sys.argv = sys.argv, arguments[1:]
+            pipe = signal.getsignal(signal.SIGPIPE)
             try:
                 runpy.run_path(arguments[1])
             finally:
                 sys.argv = before
+                signal.signal(signal.SIGPIPE, pipe)
         return 0, out.getvalue()
 
     def flows(self, options: str = "", run: str = "run", *, again: bool = True) -> dict[int, Flow]:
         """What look.py says of the flows of a run with these options."""
         if again:
             assert self.command(f"tailrace run lab.toml {options} --out {run}")[0] == 0
-        lines = [line.split() for line in self.command(f"python look.py {run}")[1].splitlines()[1:]]
+        lines = [line.split() for line in self.command(f"python look.py {run}")[1].splitlines()[2:]]
         made = (
             Flow(
                 int(cells[0]),
@@ -140,7 +143,7 @@ def collision(student: Student) -> dict[str, object]:
             break
     return {
         "paths": 4,
-        "pair": f"{first.id}, {second.id}",
+        "pair": f"{first.id} and {second.id}",
         "link": f"{first.leaf}-{first.spines[0]}",
         "idle": 8 - len(set(uplinks(flows))),
         "slowdown": first.slowdown,
@@ -296,14 +299,23 @@ def balancer(student: Student) -> dict[str, object]:
     build.mkdir()
     for ending in (".json", ".p4info.txtpb"):
         shutil.copyfile(ROOT / "p4src" / "build" / f"spray{ending}", build / f"mine{ending}")
-    ecmp = student.flows(run="ecmp")
-    nics = student.flows("--plugin mine.py --scheme mine", "mine")
-    p4 = student.flows("--plugin p4 --scheme mine-p4", "minep4")
-    fct_us = [sum(flow.fct_us for flow in flows.values()) for flows in (ecmp, nics)]
+    plugins = "--plugin mine.py --plugin untouched.py"
+    line = f"tailrace compare lab.toml {plugins} --scheme mine,ecmp,untouched --out both"
+    assert student.command(line)[0] == 0
+    line = "tailrace run lab.toml --plugin p4 --scheme mine-p4 --out minep4"
+    assert student.command(line)[0] == 0
+    seeds = sorted(path.name for path in (student.folder / "both/link-slow/mine").iterdir())
+    runs = {
+        name: [student.flows(run=f"both/link-slow/{name}/{seed}", again=False) for seed in seeds]
+        for name in ("mine", "ecmp", "untouched")
+    }
+    fct_us = {name: sum(flow.fct_us for run in runs[name] for flow in run.values()) for name in runs}
+    nics = runs["mine"][0]
+    p4 = student.flows(run=f"minep4/link-slow/mine-p4/{seeds[0]}", again=False)
     return {
         "scheme": "mine",
         "changes": sum(flow.changes for flow in nics.values()),
-        "gain": fct_us[0] / fct_us[1],
+        "gain": min(fct_us["ecmp"], fct_us["untouched"]) / fct_us["mine"],
         "late": late(nics),
         "p4_scheme": "mine-p4",
         "p4_uplinks": len(set(uplinks(p4))),
