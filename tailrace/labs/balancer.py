@@ -4,8 +4,10 @@
 from __future__ import annotations
 
 import shutil
+import sys
 from collections.abc import Mapping
 from functools import cache
+from types import ModuleType
 from typing import Any, ClassVar
 
 import tailrace
@@ -24,9 +26,10 @@ _MINE, _UNTOUCHED = "mine.py", "untouched"
 
 
 @cache
-def _register(module: str) -> None:
-    """Registers the scheme of a text of ours; a plug-in would outlast its temporary folder."""
-    exec(module, {"__name__": __name__})  # noqa: S102
+def _register(text: str) -> None:
+    """Registers the scheme of a module of ours; a plug-in would outlast its temporary folder."""
+    module = sys.modules.setdefault(_UNTOUCHED, ModuleType(_UNTOUCHED))
+    exec(text, vars(module))  # noqa: S102
 
 
 class Balancer(Lab):

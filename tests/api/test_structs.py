@@ -59,7 +59,7 @@ def test_words_and_structs_mean_the_same(kind: str) -> None:
     seen = set()
     for path in files:
         for key, text in words_in(tomli.loads(path.read_text("utf-8"))):
-            if key != kind or text in ("none", "default") or "{" in text:
+            if key != kind or text in ("none", "default") or "{" in text or text.startswith("FOLDER/"):
                 continue
             _, struct = registry.parse(text)
             words = registry.spec_of(struct)

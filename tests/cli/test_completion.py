@@ -75,7 +75,7 @@ OPTIONS = {
     },
     "paper": {
         *("--scale", "--quick", "--seed", "--workers", "--cluster", "--again", "--out", "--page", "--store"),
-        *VIEW,
+        *("--beside", *VIEW),
     },
     "results": {"--over-seeds", "--store", "--where", *VIEW},
     "plot": {"--format", "--width", "--height", "--log", "--no-log", "--labels", "--out"},
