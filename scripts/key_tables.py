@@ -111,7 +111,9 @@ def table(kind: str, names: Sequence[str] = ()) -> str:
         rows += _keys(keys_of(STRUCTS[kind]), BY_TOPOLOGY)
     else:
         registry = registry_of(KINDS[kind])
-        for name in tuple(names) or registry.names:
+        # without those of plug-ins
+        built_in = (each.name for each in registry if each.struct.__module__.startswith("tailrace."))
+        for name in names or built_in:
             entry = registry.entry(name)
             rows.append((f"`{entry.name}`", "", "", "", entry.help))
             is_scheme = kind == "schemes"
