@@ -5,14 +5,15 @@
 
 A host table (`0.lt`) has, for each destination switch, lines of local hops, global hops, then pairs of the
 first two switches on a path; the second one is 0 if default tables choose it. Switches have numbers from 0,
-also in the adjacency list (`.adjlist`) of networkx. The table is that of switch 0. Files may be compressed by
-gzip. If switches have other numbers than ours, an isomorphism of the graphs translates them.
+also in the adjacency list (`.adjlist`) of networkx. The table is that of switch 0. If switches have other
+numbers than ours, an isomorphism of the graphs translates them.
 """
 
 from __future__ import annotations
 
 import gzip
 import sys
+import zlib
 from collections import Counter, defaultdict
 from pathlib import Path
 
@@ -25,12 +26,23 @@ Switches = tuple[int, ...]
 Hops = tuple[int, int]
 Table = dict[int, list[tuple[Hops, Switches]]]
 
+_MOST_BYTES = 64 << 20
+
 
 def lines_of(path: Path) -> list[list[int]]:
-    """The numbers of each line of a file."""
-    data = path.read_bytes()
-    text = (gzip.decompress(data) if data[:2] == b"\x1f\x8b" else data).decode()
-    return [[int(word) for word in line.split()] for line in text.splitlines() if line.strip()]
+    """The numbers of each line of a file, compressed by gzip if its name ends in .gz.
+
+    Raises:
+        SystemExit: the file cannot be read, is larger than 64 MiB, or contains something else than numbers.
+    """
+    try:
+        with gzip.open(path) if path.suffix == ".gz" else path.open("rb") as file:
+            data = file.read(_MOST_BYTES + 1)
+        if len(data) > _MOST_BYTES:
+            raise ValueError(f"expected at most {_MOST_BYTES} bytes")
+        return [[int(word) for word in line.split()] for line in data.splitlines() if line.strip()]
+    except (OSError, EOFError, ValueError, zlib.error) as error:
+        raise SystemExit(f"spritz_paths: {path}: {error}") from error
 
 
 def graph_of(path: Path) -> nx.Graph[int]:
@@ -47,6 +59,8 @@ def table_of(path: Path) -> Table:
             destination = numbers[0]
             continue
         local, global_, *switches = numbers
+        if len(switches) % 2:
+            raise SystemExit(f"spritz_paths: {path}: expected pairs of switches to {destination}")
         for first, second in zip(switches[::2], switches[1::2], strict=True):
             chosen = (0, first, second) if second else (0, first)
             table[destination].append(((local, global_), chosen))

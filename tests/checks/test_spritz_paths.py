@@ -3,10 +3,12 @@
 
 from __future__ import annotations
 
+import gzip
 from pathlib import Path
 
 import pytest
 
+from checks import spritz_paths
 from checks.spritz_paths import graph_of, main, numbers_of
 from tailrace.topology import Topology, parse_topology
 from tailrace.topology.paths.bounded import BoundedPaths
@@ -67,3 +69,24 @@ def test_other_graphs_are_refused(tmp_path: Path) -> None:
     graph.write_text(graph.read_text().partition("\n")[2])
     with pytest.raises(SystemExit, match="the graphs are not isomorphic"):
         main([SPEC, str(graph), str(table)])
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [("1\n1 0 1\n", "expected pairs of switches to 1"), ("1\n1 0 x 0\n", "0.lt: invalid literal")],
+)
+def test_a_broken_table_gets_a_line(tmp_path: Path, text: str, problem: str) -> None:
+    graph, table = files(tmp_path, parse_topology(SPEC))
+    table.write_text(text)
+    with pytest.raises(SystemExit, match=problem):
+        main([SPEC, str(graph), str(table)])
+
+
+def test_a_table_that_grows_without_end_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    graph, table = files(tmp_path, parse_topology(SPEC))
+    packed = table.with_suffix(".lt.gz")
+    packed.write_bytes(gzip.compress(table.read_bytes()))
+    assert main([SPEC, str(graph), str(packed)]) == 0
+    monkeypatch.setattr(spritz_paths, "_MOST_BYTES", 1000)
+    with pytest.raises(SystemExit, match="expected at most 1000 bytes"):
+        main([SPEC, str(graph), str(packed)])

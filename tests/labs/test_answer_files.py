@@ -11,6 +11,7 @@ import pytest
 import tomli
 
 from tailrace.cli.main import main
+from tailrace.labs import course
 from tailrace.labs.answers import WrongError, compare, first_seed
 from tailrace.labs.lab import check, load_labs, start
 from tailrace.spec.errors import FileError, SpecError
@@ -183,6 +184,12 @@ def test_a_class_with_plugins(tmp_path: Path, capfd: pytest.CaptureFixture[str])
         ["", "0"],
     ]
     assert f"{paths[2]}: the process of the check has died" in err
+
+
+def test_a_check_that_does_not_end_is_ended(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(course, "LIMIT_S", 0.01)
+    path = Student(1, tmp_path).folder / "answers.toml"
+    assert list(course.check_each(1, [path])) == [(path, f"{path}: no result after 0 s")]
 
 
 def test_a_check_leaves_nothing_behind(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
