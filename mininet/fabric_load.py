@@ -1,12 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """Detects an overloaded machine, on which measurements are not valid.
 
-Four things are measured while traffic runs:
+Five things are measured while traffic runs:
 
 * how long the processes waited for a CPU per dispatch, compared with the time that a full frame takes on the
     fastest link: waits of a good part of this time distort queues and round-trip times;
 * how long they waited for a CPU in all, compared with their run time, while other processes used the CPUs:
     many switches on few CPUs also wait for each other, which is harmless as long as each wait is short;
+* which share of all CPUs they used: if they use them all, the CPUs limit the throughput instead of the links;
 * frames that the kernel dropped, or that reached an interface but no program, because a socket overflowed;
 * how late the hosts' driver sent frames, as the driver reports (see fabric_traffic.py).
 """
@@ -34,6 +35,9 @@ MOST_WAITING = 2
 OTHER_SHARE = 0.25
 """Share of all CPUs that other processes may use meanwhile; the controller and this harness are among these.
 """
+
+MOST_OF_CPUS = 0.8
+"""Share of all CPUs above which the switches and hosts of a run are limited by the CPUs."""
 
 SAMPLE_S = 0.5
 
@@ -160,7 +164,12 @@ class LoadWatch:
         run_s, waited_s = total.run_ns / 1e9, total.waited_ns / 1e9
         other_s = self._latest_busy_s - self._busy_s - run_s
         cpus_s = (os.cpu_count() or 1) * (self._sampled - self._start)
-        if (
+        if total.dispatches >= _FEW_DISPATCHES and run_s > MOST_OF_CPUS * cpus_s:
+            yield (
+                f"switches and hosts used {run_s / cpus_s:.0%} of all CPUs, over {MOST_OF_CPUS:.0%}: "
+                "the CPUs limit the throughput, not the links (a larger --time-scale is needed)"
+            )
+        elif (
             total.dispatches >= _FEW_DISPATCHES
             and waited_s > MOST_WAITING * run_s
             and other_s > OTHER_SHARE * cpus_s

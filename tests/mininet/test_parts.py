@@ -175,6 +175,22 @@ def test_a_machine_that_does_other_work_is_reported(
     ] * reported
 
 
+@pytest.mark.parametrize(("share", "reported"), [(0.75, False), (0.85, True)])
+def test_a_run_that_needs_all_cpus_is_reported(share: float, reported: bool) -> None:
+    """Then the CPUs decide how long flows take, though nobody waits long and nothing else runs."""
+    watch = LoadWatch({"leaf1": os.getpid()}, 10 * FRAME_NS, {})
+    start = watch._usage["leaf1"]
+    run_s = share * 10 * (os.cpu_count() or 1)
+    watch._latest["leaf1"] = CpuUsage(
+        start.run_ns + round(run_s * 1e9), start.waited_ns, start.dispatches + 10_000
+    )
+    watch._sampled, watch._latest_busy_s = watch._start + 10, watch._busy_s + run_s
+    reasons = watch.reasons({}, {})
+    assert [reason.partition(": ")[0] for reason in reasons] == [
+        "switches and hosts used 85% of all CPUs, over 80%"
+    ] * reported
+
+
 @pytest.fixture
 def short_path() -> Iterator[Path]:
     """Pytest's own folders are too long for sockets."""

@@ -31,7 +31,7 @@ class PacketCost:
 
 COSTS = {
     "native": PacketCost(hosts_s=120 * _US, switch_s=130 * _US),
-    "bmv2": PacketCost(hosts_s=120 * _US, switch_s=450 * _US),
+    "bmv2": PacketCost(hosts_s=120 * _US, switch_s=1500 * _US),
 }
 """By real-time target. The virtual target has its own clock, so no load is too high for it."""
 
