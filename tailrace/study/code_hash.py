@@ -18,6 +18,7 @@ NOT_LOADED: Mapping[str, str] = {
     "api": "offers functions of other modules to Python programs",
     "bmv2": "queries BMv2, which runs in real time",
     "cli": "reads options and shows results",
+    "labs": "checks answers",
     "controller/inspect": "inspects running switches",
     "tables/compare.py": "shows rows of values",
     "tables/listing.py": "shows rows of values",
@@ -81,19 +82,9 @@ def is_hashed(name: str) -> bool:
     )
 
 
-FROZEN = "83adcfbf2e653e5c1a1bc6a70d9401f0c42edd51b09bf08839212270d7cf0a3f"
-"""The value of `sources_sha256` before files and names were renamed. It keeps the keys of stored runs
-(docs/results) valid until all keys are migrated at once; recorded traces show that results did not change."""
-
-
-def code_sha256() -> str:
-    """The code hash that identifies stored runs: 64 hexadecimal digits."""
-    return FROZEN
-
-
 @functools.cache
-def sources_sha256() -> str:
-    """The hash of all sources that `is_hashed` selects: 64 hexadecimal digits."""
+def code_sha256() -> str:
+    """The hash of all sources that `is_hashed` selects, which identifies stored runs: 64 hexadecimal digits."""
     digest = hashlib.sha256()
     # each folder by itself: some are symbolic links, which rglob does not follow
     for folder in sorted(path for path in PACKAGE.iterdir() if path.name != "__pycache__"):

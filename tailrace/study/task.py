@@ -32,7 +32,7 @@ from tailrace.sim.outcome import Backend, Progress, Report
 from tailrace.sim.run import VirtualBackend
 from tailrace.spec import Error, SpecError, plugins
 from tailrace.spec.errors import FileError
-from tailrace.study.code_hash import code_sha256, sources_sha256
+from tailrace.study.code_hash import code_sha256
 from tailrace.study.machine import Usage
 from tailrace.topology import Topology
 
@@ -100,16 +100,12 @@ def key_of(experiment: Experiment) -> str:
         SpecError: a file named in the specs cannot be read, or the scheme cannot run on the network.
         ControllerError: the scheme's compiled P4 program does not exist.
     """
-    # code_of identifies runs that are stored in the repository; it has a constant (code_hash.FROZEN) in place
-    # of the hash of the sources. A result in a user's folder is reused only if the sources are the same, too
-    parts = run_id_of(experiment), code_of(experiment), sources_sha256()
-    return hashlib.sha256("".join(parts).encode()).hexdigest()
+    return hashlib.sha256((run_id_of(experiment) + code_of(experiment)).encode()).hexdigest()
 
 
 def code_of(experiment: Experiment) -> str:
     """A hash of the code of an experiment: the code hash of stored runs (code_hash.py), the compiled program
     of its switches, and the plug-ins. It has 16 hexadecimal digits.
-
 
     Raises:
         SpecError: the scheme cannot run on the network.

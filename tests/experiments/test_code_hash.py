@@ -114,8 +114,8 @@ def test_the_key_depends_on_the_code(monkeypatch: pytest.MonkeyPatch, tmp_path: 
     monkeypatch.setattr(code_hash, "PACKAGE", package)
 
     def digest() -> str:
-        code_hash.sources_sha256.cache_clear()
-        return code_hash.sources_sha256()
+        code_hash.code_sha256.cache_clear()
+        return code_hash.code_sha256()
 
     before = digest()
     (package / "report/one.py").write_text("2")
@@ -126,7 +126,7 @@ def test_the_key_depends_on_the_code(monkeypatch: pytest.MonkeyPatch, tmp_path: 
     (tmp_path / "control/one.py").write_text("2")
     assert digest() not in (before, after)
     monkeypatch.undo()
-    code_hash.sources_sha256.cache_clear()
+    code_hash.code_sha256.cache_clear()
     experiment = make({"scheme": "ecmp", "topology": LEAVES, "target": "virtual"})
     monkeypatch.setattr(tasks, "code_sha256", lambda: before)
     key, code = key_of(experiment), code_of(experiment)
