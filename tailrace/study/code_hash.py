@@ -84,7 +84,7 @@ def is_hashed(name: str) -> bool:
 
 @functools.cache
 def code_sha256() -> str:
-    """The hash of all sources that `is_hashed` selects, which identifies stored runs: 64 hexadecimal digits."""
+    """The hash of all sources that `is_hashed` selects; it identifies stored runs. 64 hexadecimal digits."""
     digest = hashlib.sha256()
     # each folder by itself: some are symbolic links, which rglob does not follow
     for folder in sorted(path for path in PACKAGE.iterdir() if path.name != "__pycache__"):
