@@ -114,7 +114,7 @@ class DeadLinks(msgspec.Struct, frozen=True):
         return tuple(LinkDown(a, b, *times) for a, b in self.links.of(topology, rng))
 
 
-@FAULTS.register("drop", "links between switches lose data packets at random")
+@FAULTS.register("drop", "links between switches lose packets of flows at random")
 class Drops(msgspec.Struct, frozen=True):
     """Some links lose data packets (RLB §IV-A: the links to one core switch).
 

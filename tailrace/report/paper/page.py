@@ -159,9 +159,9 @@ def _cost_text(documents: Iterable[Document]) -> str:
         return ""
     hours = sum(cost.cpu_s for cost in costs) / _HOUR_S
     memory = UNITS["MiB"].text(max(cost.memory_bytes for cost in costs))
-    machines = ", ".join(dict.fromkeys(name for cost in costs for name in cost.machines))
+    machines = " and ".join(dict.fromkeys(name for cost in costs for name in cost.machines))
     runs = sum(cost.runs for cost in costs)
-    return f"{runs} runs, {hours:.2g} core-hours, {memory} at most a process ({machines})"
+    return f"{runs:,} runs, {hours:.2g} core-hours, at most {memory} in a process ({machines})"
 
 
 def quoted(command: str) -> str:

@@ -57,12 +57,13 @@ def measured_table(document: Document) -> Listing:
         scheme = f"{label} *" if cell.note else label
         rows.append({"case": cell.case, "scheme": scheme, **_numbers(cell)})
     notes = cell_notes(document)
+    cases = [f"{case}: {title}" for case, title in document.cases.items() if title and title != case]
     return Listing(
         document.name,
         with_ends(columns, rows),
         tuple(rows),
         title=f"{document.paper} {document.figure}: {document.title} ({document.scale} scale{seeds})",
-        caption=(*document.notes, *(("* " + "; ".join(notes),) if notes else ())),
+        caption=(*cases, *document.notes, *(("* " + "; ".join(notes),) if notes else ())),
     )
 
 
