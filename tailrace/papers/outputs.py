@@ -61,11 +61,14 @@ def read_output(path: Path, name: str) -> Output:
     times: dict[str, dict[str, float]] = {"starting": {}, "finished": {}}
     cpu_s: dict[str, float] = {}
     for line, words in source.lines():
-        kind = words[_WORD] if words[0] == "Flow" and len(words) > _WORD else ""
+        # text without a newline, which REPS's artifact prints for packets that it drops, stands before a line
+        start = next((place for place, word in enumerate(words) if word.endswith("Flow")), len(words))
+        flow = words[start:]
+        kind = flow[_WORD] if len(flow) > _WORD else ""
         if kind in times:
-            if len(words) <= _TIME:
+            if len(flow) <= _TIME:
                 raise source.error(line, f"expected `{kind} at TIME`, found the end of the line")
-            times[kind][" ".join(words[1:4])] = float(source.decimal(line, f"{kind} at", words[_TIME]))
+            times[kind][" ".join(flow[1:4])] = float(source.decimal(line, f"{kind} at", flow[_TIME]))
         elif words[0] in ("user", "sys") and len(words) == 2:
             cpu_s[words[0]] = float(source.decimal(line, words[0], words[1]))
     if not times["finished"]:

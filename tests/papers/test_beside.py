@@ -143,6 +143,13 @@ def test_moments_are_counted_from_the_start_of_the_flow(tmp_path: Path) -> None:
     assert read_output(path, "htsim-moment").cpu_s is None
 
 
+def test_a_line_is_read_after_text_without_a_newline(tmp_path: Path) -> None:
+    """As REPS's artifact prints it for each packet that a dead link of its Fig. 6 loses."""
+    path = tmp_path / "it.out"
+    path.write_text("Dropping a PKT" * 3 + line(1, "finished", 7) + line(2, "finished", 9))
+    assert sorted(read_output(path, "htsim-duration").fcts_ns) == [7000, 9000]
+
+
 def test_the_interval_of_independent_samples_has_the_ratio() -> None:
     """In 95 % of cases, for samples of unequal size and spread; a single run of the peer has no interval."""
     random, holds, draws = np.random.default_rng(1), 0, 2000
