@@ -1,0 +1,7 @@
+git clone https://github.com/tommasobo/REPS_EuroSys_Artifact && git -C REPS_EuroSys_Artifact checkout b751588
+(cd REPS_EuroSys_Artifact/htsim/sim && make && cd datacenter && make htsim_uec); mkdir reps_fig8
+# here reps:queue=415400,kmin=83080,kmax=332320,pmax=1
+for seed in 1 2 3; do (time -p REPS_EuroSys_Artifact/htsim/sim/datacenter/htsim_uec -failures_input REPS_EuroSys_Artifact/htsim/sim/failures_input/10_percent_failed_cables.txt -exit_freeze 10000000000 -sack_threshold 4000 -end 90000 -seed $seed -paths 65535 -sender_cc_only -sender_cc_algo mprdma -topo REPS_EuroSys_Artifact/htsim/sim/datacenter/topologies/reps/fat_tree_128_1os_2t_400g.topo -linkspeed 400000 -ecn 20 80 -q 100 -cwnd 151 -tm REPS_EuroSys_Artifact/htsim/sim/datacenter/connection_matrices/perm_n128_s8388608.cm -load_balancing_algo freezing) > reps_fig8/reps-$seed.out 2>&1; done
+# here plb:variant=htsim,evs=65535,queue=415400,kmin=83080,kmax=332320,pmax=1
+for seed in 1 2 3; do (time -p REPS_EuroSys_Artifact/htsim/sim/datacenter/htsim_uec -failures_input REPS_EuroSys_Artifact/htsim/sim/failures_input/10_percent_failed_cables.txt -exit_freeze 10000000000 -sack_threshold 4000 -end 90000 -seed $seed -paths 65535 -sender_cc_only -sender_cc_algo mprdma -topo REPS_EuroSys_Artifact/htsim/sim/datacenter/topologies/reps/fat_tree_128_1os_2t_400g.topo -linkspeed 400000 -ecn 20 80 -q 100 -cwnd 151 -tm REPS_EuroSys_Artifact/htsim/sim/datacenter/connection_matrices/perm_n128_s8388608.cm -load_balancing_algo plb) > reps_fig8/plb-$seed.out 2>&1; done
+tailrace paper reps_fig8 --scale paper --beside .
