@@ -5,7 +5,7 @@ from __future__ import annotations
 
 TOPOLOGY = "leaf-spine:leaves=2,spines=4,hosts=4,rate=10Gbps,delay=1us"
 _WORKLOAD = "permutation:size=1MiB,peers=remote"
-_SMALL_WORKLOAD = "permutation:size=512KiB,peers=remote"
+_SMALL_WORKLOAD = "permutation:size=256KiB,peers=remote"
 
 SEED = 2
 """With this seed ECMP puts several flows of a default workload on one uplink of TOPOLOGY, and some on the
