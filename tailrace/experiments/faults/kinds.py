@@ -116,7 +116,7 @@ class DeadLinks(msgspec.Struct, frozen=True):
 
 @FAULTS.register("drop", "links between switches lose packets of flows at random")
 class Drops(msgspec.Struct, frozen=True):
-    """Some links lose data packets (RLB §IV-A: the links to one core switch).
+    """Some links lose packets of flows (RLB §IV-A: the links to one core switch).
 
     Dead links of Spritz's authors are `rate=1,fraction=0.02,only=data`: ACKs and NACKs pass
     (compositequeue.cpp, receivePacket; dragonfly_topology.cpp). The paper (§V-D) speaks of links.

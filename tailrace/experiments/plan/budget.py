@@ -33,7 +33,9 @@ COSTS = {
     "native": PacketCost(hosts_s=120 * _US, switch_s=130 * _US),
     "bmv2": PacketCost(hosts_s=120 * _US, switch_s=1500 * _US),
 }
-"""By real-time target. The virtual target has its own clock, so no load is too high for it."""
+"""By real-time target; BMv2's switch runs the largest program, Flowcut's, and is built for speed
+(docs/compare/targets.md). The virtual target has its own clock, so no load is too high for it.
+"""
 
 
 def load(topology: Topology, target: str, mtu_bytes: int) -> float:
