@@ -5,6 +5,7 @@ one network.
 
 from __future__ import annotations
 
+import bisect
 import itertools
 import time
 from collections.abc import Sequence
@@ -139,7 +140,9 @@ class ProgressReporter:
         foreground = [flow for flow in job.flows if flow.id not in job.background]
         self._flows = len(foreground)
         self._total_bytes = sum(flow.bytes for flow in foreground)
+        self._starts_ns = sorted(flow.start_ns for flow in foreground)
         self._last_ns, self._stalled_ns = last_event_ns(job), stalled_ns(job)
+        self._fault_ns = max(map(last_change_ns, job.faults), default=0)
         self._largest = max((flow.bytes for flow in job.flows), default=0)
         self._arrived_bytes, self._arrived_ns = 0, 0
         self._next_s = 0.0
@@ -179,18 +182,21 @@ class ProgressReporter:
         if arrived_bytes != self._arrived_bytes:
             self._arrived_bytes, self._arrived_ns = arrived_bytes, now_ns
 
-    def _check_waiting(self, now_ns: int, unfinished: int, arrived_bytes: int) -> None:
+    def _check_waiting(self, now_ns: int, done: int, arrived_bytes: int) -> None:
         """Refuses to wait for the end of a fault while flows only retransmit, if that takes too long.
+
+        Flows that have not started send nothing while they wait.
 
         Raises:
             SpecError: there would be too many retransmissions or link probes until then.
         """
         self._note_arrival(now_ns, arrived_bytes)
         wait_ns, nic = self._stalled_ns, self._job.nic
-        if not unfinished or now_ns < self._arrived_ns + wait_ns:
+        unfinished = bisect.bisect_right(self._starts_ns, now_ns) - done
+        if unfinished <= 0 or now_ns < self._arrived_ns + wait_ns:
             return
         packets = min(nic.window_packets, -(-self._largest // nic.mtu_bytes))
-        timeouts = STALLED_TIMEOUTS * max(0, self._last_ns - now_ns) // wait_ns
+        timeouts = STALLED_TIMEOUTS * max(0, self._fault_ns - now_ns) // wait_ns
         what = "retransmissions while nothing arrives until the fault ends"
         refuse_above("fault", what, unfinished * packets * timeouts, MOST_RETRANSMISSIONS)
         check_probes(self._job, self._last_ns - now_ns)
@@ -199,6 +205,6 @@ class ProgressReporter:
         """Reports the number of complete flows and the share of all bytes that have arrived."""
         counts = (*self._arrived(), events)
         done, arrived_bytes, events = map(sum, zip(*self._network.all_gather(counts), strict=True))
-        self._check_waiting(now_ns, self._flows - done, arrived_bytes)
+        self._check_waiting(now_ns, done, arrived_bytes)
         share = arrived_bytes / self._total_bytes if self._total_bytes else 1.0
         self._report(Progress(phase, done, self._flows, share, now_ns, events))

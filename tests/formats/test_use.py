@@ -17,6 +17,7 @@ from tailrace.experiments.plan.identity import files_of
 from tailrace.experiments.plan.plan import plan
 from tailrace.experiments.workloads.workload import parse_workload, rng_of
 from tailrace.formats.registry import formats
+from tailrace.sim import progress
 from tailrace.topology import parse_topology
 from tests.formats.examples import CM, HPCC_FLOWS, TEXTS, TOPO
 
@@ -76,6 +77,20 @@ def test_a_network_and_flows_of_hpcc(tmp_path: Path) -> None:
     names = [(topology.host_by_ip(flow.src).name, topology.host_by_ip(flow.dst).name) for flow in flows]
     assert names == [("h2", "h1"), ("h3", "h1")]
     assert files_of(experiment).keys() == {str(network), str(path)}
+
+
+def test_flows_that_start_late(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """ConWeave's start at 2 s: until then nothing is sent, so a fault that lasts as long starves no flow."""
+    monkeypatch.setattr(progress, "MOST_RETRANSMISSIONS", 10)
+    (tmp_path / "flow.txt").write_text("2\n0 2 3 80000 0.02\n1 3 3 4000 0.020001\n")
+    words = ("--topology", "leaf-spine:leaves=2,spines=2,hosts=2", "--workload", str(tmp_path / "flow.txt"))
+    for more in ((), ("--fault", "link-down:link=leaf1-spine1,until=20ms")):
+        out = str(tmp_path / f"out{len(more)}")
+        call = ["run", "--scheme", "ecmp", "--target", "virtual", "--transport", "gbn:rto=100us", "--out", out]
+        assert main([*call, *words, *more]) == 0
+        assert "2 of 2 flows" in capsys.readouterr().err
 
 
 def test_a_run_of_htsims_files(tmp_path: Path) -> None:
