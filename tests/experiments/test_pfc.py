@@ -71,6 +71,20 @@ def test_thresholds_that_follow_from_the_topology() -> None:
         Pfc(1000, 1001).of(FABRIC, 1500)
 
 
+def test_dynamic_thresholds_have_no_other_bound_by_default() -> None:
+    """A scheme that predicts pauses and one that does not have the same threshold: alpha times the buffer."""
+    values = {
+        "topology": "leaf-spine:leaves=2,spines=2,hosts=2,rate=10Gbps,delay=1us",
+        "workload": "permutation:size=4KiB",
+        "pfc": "buffer=9MB,alpha=1/16",
+    }
+    for scheme in ("presto", "rlb:variant=presto"):
+        pfc = plan(make(values | {"scheme": scheme}), "virtual").job.pfc
+        assert pfc is not None
+        assert (pfc.xoff_bytes, pfc.alpha) == (562_500, Fraction(1, 16))
+    assert parsed("buffer=9MB,alpha=1/16,xoff=64KB").bounded().xoff_bytes == 64_000
+
+
 def test_programs_obey_later_than_hardware() -> None:
     """What a link carries until a program gets a processor needs room, too: 1.25 bytes a ns."""
     hardware, programs = Pfc().of(FABRIC, 1500), Pfc().of(FABRIC, 1500, 8_000)

@@ -43,7 +43,7 @@ def given_pfc(
             raise SpecError(f"pfc: off, but the scheme {scheme.name} predicts pauses of PFC")
         return None
     if given is not None or scheme.predicts_pauses:
-        return given or Pfc()
+        return (given or Pfc()).bounded()
     drops = scheme.limits_queues or scheme.trims_on(topology)
     return Pfc() if transport.lossless and not drops else None
 

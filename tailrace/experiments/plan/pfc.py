@@ -2,7 +2,8 @@
 """Priority flow control of the data class: specs such as ``xoff=256KiB,xon=200KiB`` -> thresholds of a port.
 
     xoff        a switch pauses the sender on a link when it has queued more than this many bytes that arrived
-                by the link; default: one bandwidth-delay product
+                by the link; default: one bandwidth-delay product, or with alpha alpha times the buffer, which no
+                dynamic threshold exceeds
     xon         the switch resumes the sender at or below this; default: XON_SHARE of xoff
     headroom    space above xoff for bytes that arrive until the pause takes effect; default: the bytes in
                 flight on the longest link in a round trip, and HEADROOM_FRAMES frames already begun
@@ -30,6 +31,7 @@ from fractions import Fraction
 from typing import Annotated
 
 import msgspec
+from msgspec.structs import replace
 
 from tailrace.schemes.blocks.channels import MOST_CHANNELS
 from tailrace.spec import SpecError, UnitError, keys, parse
@@ -104,6 +106,12 @@ class Pfc(msgspec.Struct, frozen=True):
         """Raises SpecError if alpha is given without buffer."""
         if self.alpha is not None and self.buffer_bytes is None:
             raise SpecError("pfc: alpha needs buffer, of which it is a share")
+
+    def bounded(self) -> Pfc:
+        """With the default of xoff for dynamic thresholds."""
+        if self.alpha is None or self.buffer_bytes is None or self.xoff_bytes is not None:
+            return self
+        return replace(self, xoff_bytes=int(self.alpha * self.buffer_bytes))
 
     def of(
         self,
