@@ -11,6 +11,7 @@ numbers for the same flows: they are independent samples, not pairs.
 from __future__ import annotations
 
 import itertools
+import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime, timezone
@@ -22,9 +23,9 @@ from msgspec.structs import replace
 from tailrace.experiments.plan.axes import CASE, SCHEME
 from tailrace.experiments.plan.experiment import Settings
 from tailrace.experiments.plan.seeds import seeds_text
-from tailrace.papers.document import Document, read_document
+from tailrace.papers.document import Cell, Document, read_document
 from tailrace.papers.model import Beside, Case, PaperFile, names, paper_of, read_paper
-from tailrace.papers.outputs import Output, read_output
+from tailrace.papers.outputs import Output, PeerFlow, metrics_of, read_output
 from tailrace.results.estimates import independent_ratio, seed_values
 from tailrace.results.metrics import measure
 from tailrace.results.result import Result
@@ -102,7 +103,7 @@ def read_theirs(
             path = folder / name / _output(key, seed)
             if not path.exists():
                 raise FileError(path, "", f"missing; expected the output of: {command}")
-            outputs.setdefault(key, []).append(read_output(path, peer.format))
+            outputs.setdefault(key, []).append(read_output(path, peer.format, peer.ack_ns))
     return outputs
 
 
@@ -114,26 +115,66 @@ def put_beside(
     Raises:
         SpecError: a run of the peer finished another number of flows than ours has.
     """
-    cells = []
+    cells, cases = [], dict[str, str]()
     for cell in document.cells:
-        key, title = (cell.case, cell.label), _title((cell.case, cell.label))
-        runs = [run.result for run in results.runs if (run.settings[CASE], run.settings[SCHEME]) == key]
-        _check_flows(key, [run for run in runs if run is not None], theirs[key])
-        ours = seed_values([measure(run) for run in runs if run is not None])
-        peers = seed_values([run.metrics for run in theirs[key]])
-        both = [name for name in document.metrics if name in ours and name in peers]
-        ratios = {name: each.numbers for name in both if (each := independent_ratio(ours[name], peers[name]))}
-        far = any(not EVEN[0] <= ratio <= EVEN[1] for ratio, *_ in ratios.values())
-        cause = peer.causes.get(title) or peer.causes.get(cell.label) or "unexplained."
-        note, estimates = f"{title}: {cause}" * far, {name: peers[name].estimate().numbers for name in both}
-        # pages name runs by their options, and those of these runs have paths of this machine
-        cells.append(replace(cell, ratios=ratios, theirs=estimates, note=note, runs=()))
+        key = cell.case, cell.label
+        of_cell = [run.result for run in results.runs if (run.settings[CASE], run.settings[SCHEME]) == key]
+        runs = [run for run in of_cell if run is not None]
+        _check_flows(key, runs, theirs[key])
+        for title, ours, peers in _ranges(runs, theirs[key], peer.ends):
+            case = ", ".join(filter(None, (cell.case, title)))
+            if case:
+                cases[case] = ", ".join(filter(None, (document.cases.get(cell.case, cell.case), title)))
+            cells.append(_cell(replace(cell, case=case), document.metrics, peer, ours, peers))
     notes = (*document.notes, *_notes(document, peer, [run for each in theirs.values() for run in each]))
-    return replace(document, base=THEIRS, cells=tuple(cells), notes=notes)
+    return replace(document, base=THEIRS, cells=tuple(cells), cases=cases, notes=notes)
+
+
+_Measures = list[dict[str, float]]
+"""The metrics of each seed."""
+
+
+def _ranges(
+    runs: Sequence[Result], outputs: Sequence[Output], ends: Sequence[int]
+) -> Iterator[tuple[str, _Measures, _Measures]]:
+    """For all flows, and for each range of sizes that has flows: its title, our metrics and the peer's."""
+    yield "all sizes" * bool(ends), [measure(run) for run in runs], [metrics_of(run.flows) for run in outputs]
+    flows = [tuple(PeerFlow(row.fct_ns or 0, row.bytes) for row in run.rows) for run in runs]
+    for least, most in itertools.pairwise((0, *ends, math.inf) if ends else ()):
+        title = f"{least + 1:,} to {most:,} B" if most < math.inf else f"above {least:,} B"
+        ours = [_between(each, least, most) for each in flows]
+        theirs = [_between(each.flows, least, most) for each in outputs]
+        if all(ours) and all(theirs):
+            yield title, [metrics_of(each) for each in ours], [metrics_of(each) for each in theirs]
+
+
+def _between(flows: Sequence[PeerFlow], least: float, most: float) -> list[PeerFlow]:
+    return [flow for flow in flows if least < flow.size_bytes <= most]
+
+
+def _cell(
+    cell: Cell, metrics: Sequence[str], peer: Beside, ours_by_seed: _Measures, theirs_by_seed: _Measures
+) -> Cell:
+    """The cell with our metrics, the peer's, and the ratios."""
+    title = _title((cell.case, cell.label))
+    ours, peers = seed_values(ours_by_seed), seed_values(theirs_by_seed)
+    both = [name for name in metrics if name in ours and name in peers]
+    ratios = {name: each.numbers for name in both if (each := independent_ratio(ours[name], peers[name]))}
+    far = any(not EVEN[0] <= ratio <= EVEN[1] for ratio, *_ in ratios.values())
+    cause = next((f"{each}: {peer.causes[each]}" for each in (title, cell.label) if each in peer.causes), "")
+    return replace(
+        cell,
+        metrics={name: ours[name].value for name in both},
+        intervals={name: ends for name in both if (ends := ours[name].estimate().ends)},
+        ratios=ratios,
+        theirs={name: peers[name].estimate().numbers for name in both},
+        note=(cause or f"{title}: unexplained.") * far,
+        runs=(),  # pages name runs by their options, and those of these runs have paths of this machine
+    )
 
 
 def _check_flows(key: Key, ours: Sequence[Result], theirs: Sequence[Output]) -> None:
-    flows, finished = {run.summary.flows for run in ours}, {len(run.fcts_ns) for run in theirs}
+    flows, finished = {run.summary.flows for run in ours}, {len(run.flows) for run in theirs}
     if ours and finished != flows:
         raise SpecError(f"{_output(key, 'SEED')}: expected {flows} finished flows, found {finished}")
 
@@ -146,6 +187,8 @@ def _notes(document: Document, peer: Beside, outputs: Sequence[Output]) -> Itera
     ours = f"{document.cost.cpu_s / document.cost.runs:.2g} s here" if document.cost else "unknown here"
     yield f"Theirs: {peer.peer}, commit {peer.commit}, runs of {date}, seeds {seeds_text(peer.seeds)}."
     yield f"CPU time of a run, set-up included: {theirs}, {ours}."
+    if peer.ack_ns:
+        yield f"Of their FCTs the time of the last ACK without load is taken off, {peer.ack_ns / 1000:g} µs."
     yield "Both draw their own random numbers: independent samples (Welch), not pairs."
 
 

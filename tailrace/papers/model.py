@@ -160,6 +160,8 @@ class Beside(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     format: of its output, one of outputs.FORMATS
     seeds: the peer's seeds; the same seeds here make other random choices
     causes: by scheme, or by case and scheme, why a ratio is not from 0.9 to 1.1
+    ends: sizes in bytes that divide the flows into ranges, each with a row of its own; for formats with sizes
+    ack_ns: the time of the last ACK in an idle network, taken off the peer's FCTs, which end with it
     """
 
     peer: str
@@ -170,6 +172,8 @@ class Beside(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     format: str
     seeds: Annotated[list[int], Meta(min_length=1, description="a list of whole numbers")]
     causes: dict[str, str] = {}
+    ends: list[int] = []
+    ack_ns: int = 0
 
 
 class OptionGrid(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

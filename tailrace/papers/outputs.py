@@ -6,13 +6,18 @@ A line of htsim names a flow by its source's name and its id, and gives a time i
     Flow Uec_9_44 flowId 1000000001 uecSrc 0 starting at 0
     Flow Uec_9_44 flowId 1000000001 uecSrc 0 finished at 183.4 total messages 1
 
+ConWeave's NS-3 writes fct.txt: addresses, ports, bytes, and in ns the start, the FCT, and the FCT in an idle
+network:
+
+    9 5 10000 100 3931 2000000376 4431 4489
+
 A flow finishes there when its last ACK arrives at the sender, in Tailrace when its last byte arrives at the
-receiver. The lines `user` and `sys` are those of `time -p` (POSIX), in s.
+receiver (Beside.ack_ns). The lines `user` and `sys` are those of `time -p` (POSIX), in s.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -23,56 +28,88 @@ from tailrace.spec.files import MOST_BYTES, text_of
 _US = 1000
 _WORD, _TIME = 6, 8
 """Places of the words `starting` or `finished`, and of the time."""
+_NS3_WORDS = 8
+
+
+@dataclass(frozen=True, slots=True)
+class PeerFlow:
+    """A finished flow: its FCT in ns, and its size in bytes, 0 if it is not printed."""
+
+    fct_ns: float
+    size_bytes: int = 0
 
 
 @dataclass(frozen=True, slots=True)
 class Output:
-    """What a run of a peer printed, and when: FCTs in ns, the CPU time in s if it is known, the time of the
+    """What a run of a peer printed, and when: its flows, the CPU time in s if it is known, the time of the
     file's last change in s.
     """
 
-    fcts_ns: tuple[float, ...]
+    flows: tuple[PeerFlow, ...]
     cpu_s: float | None
     modified_s: float
 
-    @property
-    def metrics(self) -> dict[str, float]:
-        """The mean FCT and its tails, by the names of metrics."""
-        of_tails = {f"fct_{tail_name(each)}": percentile(self.fcts_ns, each) for each in TAILS}
-        return {"fct_mean": mean(self.fcts_ns), **of_tails}
+
+def metrics_of(flows: Sequence[PeerFlow]) -> dict[str, float]:
+    """The mean FCT and its tails, by the names of metrics; flows: at least one."""
+    fcts_ns = [flow.fct_ns for flow in flows]
+    of_tails = {f"fct_{tail_name(each)}": percentile(fcts_ns, each) for each in TAILS}
+    return {"fct_mean": mean(fcts_ns), **of_tails}
 
 
-FORMATS: Mapping[str, Callable[[float, float], float]] = {
+def _htsim(fct: Callable[[float, float], float]) -> Callable[[Source], Iterator[PeerFlow]]:
+    """The reader of htsim's lines; `fct` takes the printed times of a flow's start and end."""
+
+    def read(source: Source) -> Iterator[PeerFlow]:
+        times: dict[str, dict[str, float]] = {"starting": {}, "finished": {}}
+        for line, words in source.lines():
+            # text without a newline stands before a line: REPS's artifact prints it for packets that it drops
+            start = next((place for place, word in enumerate(words) if word.endswith("Flow")), len(words))
+            flow = words[start:]
+            kind = flow[_WORD] if len(flow) > _WORD else ""
+            if kind in times:
+                if len(flow) <= _TIME:
+                    raise source.error(line, f"expected `{kind} at TIME`, found the end of the line")
+                times[kind][" ".join(flow[1:4])] = float(source.decimal(line, f"{kind} at", flow[_TIME]))
+        if not times["finished"]:
+            raise source.error("", "expected lines `Flow … finished at …`, found none")
+        for flow_name, end in times["finished"].items():
+            yield PeerFlow(_US * fct(times["starting"].get(flow_name, 0.0), end))
+
+    return read
+
+
+def _ns3(source: Source) -> Iterator[PeerFlow]:
+    rows = [(line, words) for line, words in source.lines() if len(words) == _NS3_WORDS]
+    if not rows:
+        raise source.error("", f"expected lines of {_NS3_WORDS} numbers, found none")
+    for line, words in rows:
+        yield PeerFlow(source.number(line, "FCT", words[6]), source.number(line, "bytes", words[4]))
+
+
+FORMATS: Mapping[str, Callable[[Source], Iterator[PeerFlow]]] = {
     # REPS's artifact prints the time since the flow's start
-    "htsim-duration": lambda _, finished: finished,
+    "htsim-duration": _htsim(lambda _, finished: finished),
     # uet-htsim and spcl/HTSIM print the simulated time; a flow without a printed start starts at 0
-    "htsim-moment": lambda started, finished: finished - started,
+    "htsim-moment": _htsim(lambda started, finished: finished - started),
+    "ns3-fct": _ns3,
 }
-"""By format, the FCT from the printed times of a flow's start and end."""
+"""By format, the flows of an output."""
 
 
-def read_output(path: Path, name: str) -> Output:
+def read_output(path: Path, name: str, ack_ns: int = 0) -> Output:
     """Reads the output of a peer's run, in one of FORMATS.
+
+    ack_ns: the time of a flow's last ACK, which is taken off its FCT.
 
     Raises:
         FileError: the file cannot be read, has no finished flow, or has a line that is cut off.
     """
     source = Source(path, name, text_of(path, MOST_BYTES))
-    times: dict[str, dict[str, float]] = {"starting": {}, "finished": {}}
-    cpu_s: dict[str, float] = {}
-    for line, words in source.lines():
-        # text without a newline, which REPS's artifact prints for packets that it drops, stands before a line
-        start = next((place for place, word in enumerate(words) if word.endswith("Flow")), len(words))
-        flow = words[start:]
-        kind = flow[_WORD] if len(flow) > _WORD else ""
-        if kind in times:
-            if len(flow) <= _TIME:
-                raise source.error(line, f"expected `{kind} at TIME`, found the end of the line")
-            times[kind][" ".join(flow[1:4])] = float(source.decimal(line, f"{kind} at", flow[_TIME]))
-        elif words[0] in ("user", "sys") and len(words) == 2:
-            cpu_s[words[0]] = float(source.decimal(line, words[0], words[1]))
-    if not times["finished"]:
-        raise source.error("", "expected lines `Flow … finished at …`, found none")
-    fct, starts = FORMATS[name], times["starting"]
-    fcts_ns = tuple(_US * fct(starts.get(flow, 0.0), end) for flow, end in times["finished"].items())
-    return Output(fcts_ns, sum(cpu_s.values()) if cpu_s else None, path.stat().st_mtime)
+    flows = tuple(PeerFlow(flow.fct_ns - ack_ns, flow.size_bytes) for flow in FORMATS[name](source))
+    cpu_s = [
+        float(source.decimal(line, words[0], words[1]))
+        for line, words in source.lines()
+        if len(words) == 2 and words[0] in ("user", "sys")
+    ]
+    return Output(flows, sum(cpu_s) if cpu_s else None, path.stat().st_mtime)

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import itertools
 from pathlib import Path
 
 import numpy as np
@@ -15,6 +16,7 @@ from tailrace.papers.model import FOLDER, read_paper, read_paper_file
 from tailrace.papers.outputs import read_output
 from tailrace.results.estimates import SeedValues, independent_ratio
 from tailrace.spec import SpecError
+from tailrace.spec.errors import FileError
 
 NAME = "beside_reps"
 CLONE = Path("REPS_EuroSys_Artifact/htsim/sim/datacenter")
@@ -138,8 +140,8 @@ def test_moments_are_counted_from_the_start_of_the_flow(tmp_path: Path) -> None:
     """uet-htsim prints the simulated time, REPS's artifact the time since the start."""
     path = tmp_path / "it.out"
     path.write_text(line(1, "starting", 5) + line(2, "finished", 9) + line(1, "finished", 7))
-    assert sorted(read_output(path, "htsim-moment").fcts_ns) == [2000, 9000]
-    assert sorted(read_output(path, "htsim-duration").fcts_ns) == [7000, 9000]
+    assert sorted([flow.fct_ns for flow in read_output(path, "htsim-moment").flows]) == [2000, 9000]
+    assert sorted([flow.fct_ns for flow in read_output(path, "htsim-duration").flows]) == [7000, 9000]
     assert read_output(path, "htsim-moment").cpu_s is None
 
 
@@ -147,7 +149,50 @@ def test_a_line_is_read_after_text_without_a_newline(tmp_path: Path) -> None:
     """As REPS's artifact prints it for each packet that a dead link of its Fig. 6 loses."""
     path = tmp_path / "it.out"
     path.write_text("Dropping a PKT" * 3 + line(1, "finished", 7) + line(2, "finished", 9))
-    assert sorted(read_output(path, "htsim-duration").fcts_ns) == [7000, 9000]
+    assert sorted([flow.fct_ns for flow in read_output(path, "htsim-duration").flows]) == [7000, 9000]
+
+
+def test_fct_txt_of_ns3(tmp_path: Path) -> None:
+    """Sizes and FCTs, less the time of the last ACK; other lines do not count."""
+    path = tmp_path / "it.out"
+    path.write_text(
+        "9 5 10000 100 3931 2000000376 4431 4489\n\n8 2 10000 100 6864 2 5000 4736\nuser 2.5\nsys 1\n"
+    )
+    output = read_output(path, "ns3-fct", 400)
+    assert [(flow.size_bytes, flow.fct_ns) for flow in output.flows] == [(3931, 4031), (6864, 4600)]
+    assert output.cpu_s == 3.5
+    for text, message in (
+        ("9 5 1 1 x 2 4 4\n", "line 1: bytes: expected a whole number, found 'x'"),
+        ("terminated\n", "expected lines of 8 numbers, found none"),
+    ):
+        path.write_text(text)
+        with pytest.raises(FileError, match=message):
+            read_output(path, "ns3-fct")
+
+
+def test_rows_by_size(peers: Path, tmp_path: Path) -> None:
+    """Of all flows, and of each range that has flows."""
+    folder = peers / "conweave_leafspine"
+    (peers / "conweave-ns3" / "config").mkdir(parents=True)
+    folder.mkdir()
+    nodes = "6 2 5\n4 5\n" + "".join(f"{host} {4 + host // 2} 100Gbps 1000ns 0\n" for host in range(4))
+    (peers / "conweave-ns3/config/leaf_spine_128_100G_OS2.txt").write_text(nodes + "4 5 100Gbps 1000ns 0\n")
+    sizes = (1000, 20_000, 900_000, 2000)
+    flows = "".join(f"{src} {dst} 3 {size} 2.0\n" for (src, dst), size in zip(FLOWS, sizes, strict=True))
+    (peers / "conweave-ns3/config/flow.txt").write_text(f"4\n{flows}")
+    for scheme, seed in itertools.product(("ecmp", "letflow", "drill"), (1, 2, 3)):
+        rows = "".join(f"0 0 1 1 {size} 0 {3850 + size * seed} 1\n" for size in sizes)
+        (folder / f"{scheme}-{seed}.out").write_text(rows)
+    assert main(["paper", "conweave_leafspine", "--out", str(tmp_path / "o"), "--beside", str(peers)]) == 0
+    document = read_document(tmp_path / "o/small/conweave_leafspine/result.json")
+    of_ecmp = {cell.case: cell.theirs["fct_mean"][0] for cell in document.cells if cell.label == "ecmp"}
+    assert of_ecmp == {
+        "all sizes": 461_500,
+        "1 to 8,000 B": 3000,
+        "8,001 to 64,000 B": 40_000,
+        "above 64,000 B": 1_800_000,
+    }
+    assert list(document.cases) == list(of_ecmp)
 
 
 def test_the_interval_of_independent_samples_has_the_ratio() -> None:

@@ -2,8 +2,8 @@
 """Priority flow control of the data class: specs such as ``xoff=256KiB,xon=200KiB`` -> thresholds of a port.
 
     xoff        a switch pauses the sender on a link when it has queued more than this many bytes that arrived
-                by the link; default: one bandwidth-delay product, or with alpha alpha times the buffer, which no
-                dynamic threshold exceeds
+                by the link; default: one bandwidth-delay product; with alpha the most that a dynamic
+                threshold can be, alpha times the buffer
     xon         the switch resumes the sender at or below this; default: XON_SHARE of xoff
     headroom    space above xoff for bytes that arrive until the pause takes effect; default: the bytes in
                 flight on the longest link in a round trip, and HEADROOM_FRAMES frames already begun
