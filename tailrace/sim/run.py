@@ -378,6 +378,8 @@ class _Run:
     def _advance(self, network: Network, nics: list[Nic], reporter: ProgressReporter, last_ns: int) -> None:
         """Runs until no event is left, all foreground flows are complete, or `last_ns`."""
         step_ns = CHECK_RTTS * base_rtt_ns(self._topology, self._scheme.frame_bytes)
+        # nothing needs a check before the first flow, which starts at 2 s in ConWeave's files
+        first_ns = min((flow.start_ns for flow in self._job.flows), default=0) // step_ns * step_ns
         # a failing link empties its queues, so until the last fault no deadlock is permanent
         changes_ns = max(map(last_change_ns, self._job.faults), default=0)
         background, pfc = self._job.background, self._job.pfc
@@ -389,10 +391,11 @@ class _Run:
                 network.run(last_ns, progress=reporter.report)
                 return
             # samples fill the memory even while no packet moves, so check their number at each step
-            step_ns = max(step_ns, SAMPLES_A_STEP * self._job.sample_ns)
+            step_ns, first_ns = max(step_ns, SAMPLES_A_STEP * self._job.sample_ns), 0
         waiting = list(nics)
         while network.now_ns < last_ns:
-            if network.run(min(last_ns, network.now_ns + step_ns), progress=reporter.report):
+            until_ns = max(network.now_ns + step_ns, first_ns)
+            if network.run(min(last_ns, until_ns), progress=reporter.report):
                 break
             # a step may have fewer events than there are between two calls of `progress`
             reporter.report(network.now_ns, network.events)
