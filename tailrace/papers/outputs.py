@@ -6,8 +6,8 @@ A line of htsim names a flow by its source's name and its id, and gives a time i
     Flow Uec_9_44 flowId 1000000001 uecSrc 0 starting at 0
     Flow Uec_9_44 flowId 1000000001 uecSrc 0 finished at 183.4 total messages 1
 
-ConWeave's NS-3 writes fct.txt: addresses, ports, bytes, and in ns the start, the FCT, and the FCT in an idle
-network:
+ConWeave's NS-3 writes ID_out_fct.txt: two nodes, two ports, bytes, and in ns the start, the FCT, and the FCT
+in an idle network:
 
     9 5 10000 100 3931 2000000376 4431 4489
 
@@ -29,6 +29,8 @@ _US = 1000
 _WORD, _TIME = 6, 8
 """Places of the words `starting` or `finished`, and of the time."""
 _NS3_WORDS = 8
+_TIMES = ("real", "user", "sys")
+"""The lines of `time -p`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,10 +82,12 @@ def _htsim(fct: Callable[[float, float], float]) -> Callable[[Source], Iterator[
 
 
 def _ns3(source: Source) -> Iterator[PeerFlow]:
-    rows = [(line, words) for line, words in source.lines() if len(words) == _NS3_WORDS]
+    rows = [(line, words) for line, words in source.lines() if words[0] not in _TIMES]
     if not rows:
         raise source.error("", f"expected lines of {_NS3_WORDS} numbers, found none")
     for line, words in rows:
+        if len(words) != _NS3_WORDS:
+            raise source.error(line, f"expected {_NS3_WORDS} numbers")
         yield PeerFlow(source.number(line, "FCT", words[6]), source.number(line, "bytes", words[4]))
 
 
@@ -110,6 +114,6 @@ def read_output(path: Path, name: str, ack_ns: int = 0) -> Output:
     cpu_s = [
         float(source.decimal(line, words[0], words[1]))
         for line, words in source.lines()
-        if len(words) == 2 and words[0] in ("user", "sys")
+        if len(words) == 2 and words[0] in _TIMES[1:]
     ]
     return Output(flows, sum(cpu_s) if cpu_s else None, path.stat().st_mtime)

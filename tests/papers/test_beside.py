@@ -163,7 +163,8 @@ def test_fct_txt_of_ns3(tmp_path: Path) -> None:
     assert output.cpu_s == 3.5
     for text, message in (
         ("9 5 1 1 x 2 4 4\n", "line 1: bytes: expected a whole number, found 'x'"),
-        ("terminated\n", "expected lines of 8 numbers, found none"),
+        ("terminated\n", "line 1: expected 8 numbers"),
+        ("real 1\n", "expected lines of 8 numbers, found none"),
     ):
         path.write_text(text)
         with pytest.raises(FileError, match=message):

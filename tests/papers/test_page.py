@@ -107,7 +107,9 @@ AGAIN = [
 
 
 @pytest.mark.parametrize(
-    "page", [page for page in PAGES if page.stem not in ("beside", "conweave", "reps")], ids=lambda page: page.stem
+    "page",
+    [page for page in PAGES if page.stem not in ("beside", "conweave", "reps")],
+    ids=lambda page: page.stem,
 )
 def test_words_of_a_row_decide_its_hash(page: Path) -> None:
     """No two rows of a page have the same words and another hash, and every row has both."""

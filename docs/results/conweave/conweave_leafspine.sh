@@ -1,5 +1,5 @@
 git clone https://github.com/conweave-project/conweave-ns3 && git -C conweave-ns3 checkout 236a801
-# in ubuntu:20.04, as the README of the clone says
+# in ubuntu:20.04, as the README of the clone says: apt-get install python python3 build-essential git
 (cd conweave-ns3 && ./waf configure --build-profile=optimized && ./waf && mkdir -p mix/output)
 mkdir conweave_leafspine
 cat > conweave_leafspine/flows.py <<'EOF'
@@ -28,7 +28,8 @@ os.makedirs(folder, exist_ok=True)
 config = template.format(**values).replace("RANDOM_SEED 1", f"RANDOM_SEED {seed}")
 open(f"{folder}/config.txt", "w").write(config)
 program = ["build/scratch/network-load-balance", f"{folder}/config.txt"]
-subprocess.run(program, check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env={**os.environ, "LD_LIBRARY_PATH": "build"})
+with open(f"{folder}/log", "w") as log:
+    subprocess.run(program, check=True, stdout=log, stderr=log, env={**os.environ, "LD_LIBRARY_PATH": "build"})
 print(open(f"{folder}/{balancer}-{seed}_out_fct.txt").read(), end="")
 EOF
 (cd conweave-ns3 && python3 ../conweave_leafspine/flows.py)
