@@ -30,6 +30,7 @@ _CITED = (
     "common_4_any_order",
     "common_5_faults",
     "common_6_networks",
+    "common_8_steady",
     "common_9_warm_up",
     "conclusions_01_order",
     "conclusions_02_packets",
