@@ -264,7 +264,7 @@ def _unsettled(measured: Sequence[_MeasuredCell]) -> Iterator[str]:
     """The remark that names the runs without a steady state."""
     named = accumulating([each.cell for each in measured], [each.results for each in measured])
     if named:
-        yield f"No steady state, as flows accumulate: {', '.join(named)}."
+        yield f"No steady state, as flows accumulate or slowdowns grow: {', '.join(named)}."
 
 
 def _setting(file: PaperFile, scale: str) -> dict[str, str]:

@@ -30,6 +30,12 @@ those in the first third (assumption: by chance the numbers of a steady run diff
 """
 
 
+GROWN_RATIO = 1.3
+"""Slowdowns still grow if their mean over the last quarter of the time until the interval's end exceeds this
+multiple of that over the second quarter (assumption: at a load of 0.5 on 16 hosts it does in few runs).
+"""
+
+
 class Steady(Struct, frozen=True, kw_only=True):
     """The warm-up and the load of a run. Times are in ns.
 
@@ -50,6 +56,17 @@ class Steady(Struct, frozen=True, kw_only=True):
     settled: bool
     loaded_ns: int
     ended_ns: int | UnsetType = UNSET
+
+    @property
+    def is_steady(self) -> bool:
+        """Whether neither flows accumulate nor slowdowns grow."""
+        quarter = len(self.slowdown) // 4
+        early, late = (
+            [slowdown for slowdown in part if slowdown is not None]
+            for part in (self.slowdown[quarter : 2 * quarter], self.slowdown[3 * quarter :])
+        )
+        grows = bool(early) and bool(late) and mean(late) > GROWN_RATIO * mean(early)
+        return self.settled and not grows
 
 
 def steady_of(rows: Sequence[FlowRow], interval: Interval) -> Steady:
@@ -97,9 +114,9 @@ def steady_lines(results: Sequence[Result]) -> list[str]:
     intervals = dict.fromkeys((steady.from_ns, steady.until_ns) for _, steady in known)
     texts = (f"{format_time(first)} to {format_time(last)}" for first, last in intervals)
     lines = [f"measured: flows that start from {', or from '.join(texts)}; the others load the network"]
-    growing = dict.fromkeys(result.label for result, steady in known if not steady.settled)
+    growing = dict.fromkeys(result.label for result, steady in known if not steady.is_steady)
     if growing:
-        lines.append(f"no steady state, as flows accumulate: {', '.join(growing)}")
+        lines.append(f"no steady state, as flows accumulate or slowdowns grow: {', '.join(growing)}")
     alone = dict.fromkeys(
         result.label
         for result, steady in known

@@ -97,6 +97,18 @@ def test_flows_that_accumulate_are_not() -> None:
     assert steady.ended_ns is msgspec.UNSET
 
 
+def test_slowdowns_that_grow_are_not_steady() -> None:
+    """As under Flowcut at a load of 0.7 for 25 ms: as many active flows in the interval, but ever slower ones."""
+    steady = steady_of(
+        [row(start, start + 30, Interval(150, 300)) for start in range(0, 600, 30)], Interval(150, 300)
+    )
+    assert steady.is_steady
+    for last, is_steady in ((3.8, True), (4.0, False), (None, True)):
+        changed = msgspec.structs.replace(steady, slowdown=(*[1.0] * 5, *[3.0] * 10, *[last] * 5))
+        assert changed.is_steady is is_steady
+    assert not msgspec.structs.replace(steady, settled=False).is_steady
+
+
 def test_a_run_says_so(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """The run ends when the measured flows are complete, and its table names the interval."""
     words = ["run", "--scheme", "ecmp", "--target", "virtual", "--topology", TOPOLOGY.spec]
@@ -122,7 +134,7 @@ def test_accumulating_flows_are_named(tmp_path: Path, capsys: pytest.CaptureFixt
     words = ["run", "--scheme", "ecmp", "--target", "virtual", "--topology", narrow]
     words += ["--workload", "poisson:size=10KB,load=0.8,peers=remote,measure=200us..800us"]
     assert main([*words, "--out", str(tmp_path / "out")]) == 0
-    assert "no steady state, as flows accumulate: ecmp" in capsys.readouterr().out
+    assert "no steady state, as flows accumulate or slowdowns grow: ecmp" in capsys.readouterr().out
 
 
 NETWORK: Any = {

@@ -35,10 +35,10 @@ def warm_up_curves(cells: Sequence[Cell], runs: Sequence[Sequence[Result]]) -> t
 
 
 def accumulating(cells: Sequence[Cell], runs: Sequence[Sequence[Result]]) -> list[str]:
-    """The cells without a steady state: flows accumulate in most seeds (tailrace/results/steady.py)."""
+    """The cells without a steady state in most seeds (tailrace/results/steady.py)."""
     named = []
     for cell, results in zip(cells, runs, strict=True):
-        settled = [each.settled for each in _steady(results)]
+        settled = [each.is_steady for each in _steady(results)]
         if 2 * settled.count(False) > len(settled):
             named.append(" ".join(filter(None, (cell.case, cell.label))))
     return named
