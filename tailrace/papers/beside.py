@@ -174,7 +174,8 @@ def _cell(
 
 
 def _check_flows(key: Key, ours: Sequence[Result], theirs: Sequence[Output]) -> None:
-    flows, finished = {run.summary.completed for run in ours}, {len(run.flows) for run in theirs}
+    flows = {count for run in ours for count in (run.summary.flows, run.summary.completed)}
+    finished = {len(run.flows) for run in theirs}
     if ours and finished != flows:
         raise SpecError(f"{_output(key, 'SEED')}: expected {flows} finished flows, found {finished}")
 

@@ -5,7 +5,6 @@ mkdir conweave_leafspine
 cat > conweave_leafspine/flows.py <<'EOF'
 import random, runpy, sys
 random.seed(1)
-sys.path.insert(0, "traffic_gen")
 cdf, output = "traffic_gen/AliStorage2019.txt", "config/flow.txt"
 sys.argv = ["", "-c", cdf, "-n", "128", "-l", "0.25", "-b", "100G", "-t", "0.002", "-o", output]
 runpy.run_path("traffic_gen/traffic_gen.py", run_name="__main__")
@@ -32,7 +31,7 @@ with open(f"{folder}/log", "w") as log:
     subprocess.run(program, check=True, stdout=log, stderr=log, env={**os.environ, "LD_LIBRARY_PATH": "build"})
 print(open(f"{folder}/{balancer}-{seed}_out_fct.txt").read(), end="")
 EOF
-(cd conweave-ns3 && python3 ../conweave_leafspine/flows.py)
+(cd conweave-ns3 && PYTHONPATH=traffic_gen python3 ../conweave_leafspine/flows.py)
 # here ecmp:kmin=100KB,kmax=400KB,pmax=0.2
 for seed in 1 2 3; do (time -p env -C conweave-ns3 python3 ../conweave_leafspine/run.py 0 $seed) > conweave_leafspine/ecmp-$seed.out 2>&1; done
 # here letflow:gap=100us,kmin=100KB,kmax=400KB,pmax=0.2
