@@ -12,7 +12,7 @@ class FlowData:
 
     src, dst: a host's name or IPv4 address, or its number from 0
     sport: UDP source port; None: drawn at random
-    after, after_ns: as in hosts.flows.flow.FlowSpec; flows are numbered from 1
+    after, after_ns, steering: as in hosts.flows.flow.FlowSpec; flows are numbered from 1
     """
 
     line: int
@@ -23,6 +23,7 @@ class FlowData:
     sport: int | None = None
     after: tuple[int, ...] = ()
     after_ns: tuple[int, ...] = ()
+    steering: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,10 +6,11 @@
     h5,h1,1MiB,10us,,1+2us
 
 The first line names the columns: `src`, `dst` (host names or IPv4 addresses), `bytes` (with or without a
-unit), `start` (a time with unit, or in ns) and, optionally, `sport` (UDP source port; random if empty) and
+unit), `start` (a time with unit, or in ns) and, optionally, `sport` (UDP source port; random if empty),
 `after`: ids of flows, separated by blanks, that must be complete at the sender before this one starts, each
-with a delay if one is added (`1+2us`). The first line below the header is flow 1. A flow can only wait for
-flows that its sender sends (complete when acknowledged) or receives (complete when they have arrived).
+with a delay if one is added (`1+2us`), and `path`: `ecmp` for a flow that keeps the path of its hash. The
+first line below the header is flow 1. A flow can only wait for flows that its sender sends (complete when
+acknowledged) or receives (complete when they have arrived).
 """
 
 from __future__ import annotations
@@ -25,7 +26,8 @@ from tailrace.spec import UnitError
 from tailrace.spec.units import parse_bytes, parse_time_ns
 
 _NEEDED = ("src", "dst", "bytes", "start")
-_OPTIONAL = ("sport", "after")
+_OPTIONAL = ("sport", "after", "path")
+_PATHS = ("", "ecmp")
 _PORTS = 1 << 16
 _NUMBER = re.compile("[0-9]{1,12}")
 
@@ -66,6 +68,9 @@ def _flow(source: Source, line: int, values: Mapping[str | None, object]) -> Flo
     sport = texts.get("sport") or None
     if sport and not (_NUMBER.fullmatch(sport) and 0 < int(sport) < _PORTS):
         raise source.error(line, f"sport must be from 1 to {_PORTS - 1}, found {sport[:40]!r}")
+    path = texts.get("path", "")
+    if path not in _PATHS:
+        raise source.error(line, f"path must be empty or {_PATHS[1]}, found {path[:40]!r}")
     after = [item.partition("+") for item in texts.get("after", "").split()]
     if any(not _NUMBER.fullmatch(id_) or bool(plus) != bool(delay) for id_, plus, delay in after):
         raise source.error(line, f"after must be flow ids such as '1 2+10us', found {texts['after'][:40]!r}")
@@ -79,13 +84,13 @@ def _flow(source: Source, line: int, values: Mapping[str | None, object]) -> Flo
     ids = tuple(int(id_) for id_, _, _ in after)
     ends = (texts["src"], texts["dst"])
     port = int(sport) if sport else None
-    return FlowData(line, *ends, size_bytes, start_ns, port, ids, delays if any(delays) else ())
+    return FlowData(line, *ends, size_bytes, start_ns, port, ids, delays if any(delays) else (), path)
 
 
 def _write(table: FlowTable) -> str:
     file = io.StringIO()
     writer = csv.writer(file, lineterminator="\n")
-    writer.writerow((*_NEEDED, *_OPTIONAL))
+    writer.writerow((*_NEEDED, "sport", "after"))
     for flow in table.flows:
         ends = (table.names[end] if isinstance(end, int) else end for end in (flow.src, flow.dst))
         delays = flow.after_ns or (0,) * len(flow.after)

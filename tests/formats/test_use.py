@@ -18,6 +18,7 @@ from tailrace.experiments.plan.plan import plan
 from tailrace.experiments.workloads.workload import parse_workload, rng_of
 from tailrace.formats.registry import formats
 from tailrace.sim import progress
+from tailrace.spec import SpecError
 from tailrace.topology import parse_topology
 from tests.formats.examples import CM, HPCC_FLOWS, TEXTS, TOPO
 
@@ -61,6 +62,19 @@ def test_the_example_of_csv(tmp_path: Path) -> None:
     first, second = parse_workload(str(tmp_path / "x")).traffic(topology, rng_of(1)).flows
     assert (first.sport, first.bytes, first.start_ns) == (5000, 64 << 10, 0)
     assert (second.after, second.after_ns, second.start_ns) == ((1,), (2000,), 10_000)
+
+
+def test_a_flow_that_keeps_its_path_beside_sprayed_ones(tmp_path: Path) -> None:
+    file = tmp_path / "flows.csv"
+    file.write_text("src,dst,bytes,start,path\nh1,h5,1MiB,0,ecmp\nh2,h6,1MiB,0,\n")
+    network = "leaf-spine:leaves=2,spines=4,hosts=4"
+    result = tailrace.run(scheme="reps", topology=network, workload=str(file), target="virtual")
+    keeps, sprayed = result.rows
+    assert (keeps.path_changes, keeps.out_of_order_raw) == (0, 0)
+    assert sprayed.path_changes > 100
+    file.write_text("src,dst,bytes,start,path\nh1,h5,1MiB,0,hash\n")
+    with pytest.raises(SpecError, match=r"line 2: path must be empty or ecmp, found 'hash'"):
+        parse_workload(str(file))
 
 
 def test_a_network_and_flows_of_hpcc(tmp_path: Path) -> None:

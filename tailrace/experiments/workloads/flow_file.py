@@ -28,8 +28,8 @@ class FileFlows:
     def transfers(self, topology: Topology, _rng: random.Random) -> Iterator[Transfer]:
         """See Pattern; raises FileError if the topology has no such host, or a host sends to itself."""
         for flow, src, dst in self._resolved(topology):
-            sizes = flow.size_bytes, flow.start_ns
-            yield Transfer(src, dst, *sizes, flow.after, flow.sport, after_ns=flow.after_ns)
+            first = src, dst, flow.size_bytes, flow.start_ns, flow.after, flow.sport
+            yield Transfer(*first, steering=flow.steering, after_ns=flow.after_ns)
 
     def reserve(self, topology: Topology, ports: SourcePorts) -> None:
         """Reserves the ports that the file names, so that no other flow of the same hosts draws them."""
