@@ -21,17 +21,18 @@ from tailrace.spec import SpecError
 from tailrace.study.task import Task
 
 FIGURES = {
-    "beside": "reps spritz uet",
-    "common": "1_all 2_dcqcn 3_sr 4_any_order 5_faults 6_networks 7_gap 8_steady 9_warm_up",
+    "beside": "reps uet",
+    "common": "1_all 2_dcqcn 3_sr 4_any_order 5_faults 5_outage 6_networks 7_gap 8_steady 9_warm_up",
     "conclusions": "01_order 02_packets 03_transport 04_flowlets 05_rlb 06_slow 07_failed 08_draining 09_dragonfly "
     "10_senders",
     "flowcut": "buffers extensions fig1 fig4_5 fig7 fig8 fig9 fig10 fig11 fig12 fig13 fig14 fig15 incast table3 table4 tcp "
     "throttling",
     "hf2t": "fig1 fig6 map networks paths table1 table2",
-    "reps": "fig1_3_6 fig8 fig12",
+    "htsim": "fig6",
+    "reps": "fig1_3_6 fig5 fig8 fig12",
     "rlb": "causes fig3 fig4 fig7 fig10 fig11 fig12 fig13 fig14 fig15_16 fig17 fig18 hotspots map models options "
     "warnings",
-    "spritz": "fig3 fig6 fig7 fig8 fig9 sensitivity table1 table3 timeouts",
+    "spritz": "fig3 fig6 fig7 fig8 fig9 fig9_shared sensitivity table1 table3 timeouts",
 }
 BY_RANGE = (f"{name}_{number}" for name in BY_SIZE.values() for number in range(1, RANGES + 1))
 MEASURED = (*METRICS, *BY_RANGE, "out_of_order_share_of_monitored")
