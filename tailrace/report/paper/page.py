@@ -13,6 +13,7 @@ A cell is one scheme in one case, and a case is a setting in which schemes are c
 
 from __future__ import annotations
 
+import itertools
 import shlex
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -201,6 +202,13 @@ def _measured_rows(document: Document) -> list[Sequence[str]]:
     return [[column.title for column in columns], *zip(*(column.cells for column in columns), strict=True)]
 
 
+def _ratio_rows(document: Document) -> list[Sequence[str]]:
+    """The same without the numbers that the ratios have been made of."""
+    rows = _measured_rows(document)
+    shown = [title in ("case", "scheme") or " / " in title for title in rows[0]]
+    return [tuple(itertools.compress(row, shown)) for row in rows]
+
+
 FUNCTIONS: Mapping[str, Callable[..., object]] = {
     "cost": _cost_text,
     "explanations": table.explanations,
@@ -209,6 +217,7 @@ FUNCTIONS: Mapping[str, Callable[..., object]] = {
     "notes": table.cell_notes,
     "other_kinds": other_kinds,
     "quoted": quoted,
+    "ratios": _ratio_rows,
     "has_reruns": table.has_reruns,
     "seeds": seeds_text,
     "settings": _settings,
