@@ -203,7 +203,7 @@ def _measured_rows(document: Document) -> list[Sequence[str]]:
 
 
 def _ratio_rows(document: Document) -> list[Sequence[str]]:
-    """The same without the numbers that the ratios have been made of."""
+    """The table of a figure beside a peer, as `_measured_rows` has it, with the ratios alone."""
     rows = _measured_rows(document)
     shown = [title in ("case", "scheme") or " / " in title for title in rows[0]]
     return [tuple(itertools.compress(row, shown)) for row in rows]
