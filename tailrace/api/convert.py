@@ -69,6 +69,10 @@ def _flows(source: str, topology_spec: str, seed: int) -> FlowTable:
     for flow in parse_workload(source).traffic(topology, rng_of(seed)).flows:
         if flow.steering:
             raise SpecError(f"workload {source}: cannot be written: flow {flow.id} has paths of its own")
+        if flow.after_count:
+            raise SpecError(
+                f"workload {source}: cannot be written: flow {flow.id} waits for some of several flows"
+            )
         ends = numbers[flow.src], numbers[flow.dst]
         rows.append(FlowData(0, *ends, flow.bytes, flow.start_ns, flow.sport, flow.after, flow.after_ns))
     return FlowTable(tuple(rows), len(topology.hosts), names=tuple(host.name for host in topology.hosts))

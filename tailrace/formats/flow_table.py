@@ -12,7 +12,7 @@ class FlowData:
 
     src, dst: a host's name or IPv4 address, or its number from 0
     sport: UDP source port; None: drawn at random
-    after, after_ns, steering: as in hosts.flows.flow.FlowSpec; flows are numbered from 1
+    after, after_ns, steering, after_count: as in hosts.flows.flow.FlowSpec; flows are numbered from 1
     """
 
     line: int
@@ -24,6 +24,7 @@ class FlowData:
     after: tuple[int, ...] = ()
     after_ns: tuple[int, ...] = ()
     steering: str = ""
+    after_count: int = 0
 
 
 @dataclass(frozen=True, slots=True)

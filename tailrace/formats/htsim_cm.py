@@ -8,12 +8,12 @@
     5->0 id 2 trigger 1 size 2000000
     trigger id 1 oneshot
 
-A trigger starts flows: `oneshot` when the one flow that names it is done, `barrier count N` when N flows are.
+A trigger starts flows: `oneshot` when the one flow that names it is done, `barrier count N` when N flows are,
+`multishot` the first when any of them is done, the second when any two are, and so on, in the file's order.
 Its flows must start at the source or the destination of each flow that they wait for, because a NIC sees no
 other flows: at the source that flow is done when it is acknowledged, at the destination when it has arrived.
-htsim starts them at the same moment anywhere. Starts are rounded to ns. Not supported: `multishot` triggers
-with several flows (which of them starts is known only during a run), failures, priorities, messages of a
-connection (`msg`) and flows without end (`size 0`).
+htsim starts them at the same moment anywhere. Starts are rounded to ns. Not supported: failures, priorities,
+messages of a connection (`msg`) and flows without end (`size 0`).
 """
 
 from __future__ import annotations
@@ -87,17 +87,17 @@ def _connect(
 ) -> None:
     """Lets the flows `started` of a trigger wait for the flows `done` that activate it."""
     line, kind, count = trigger
-    if kind == "multishot" and max(len(done), len(started)) > 1:
-        raise source.error(line, "not supported: multishot with several flows; which one starts is not fixed")
-    if len(done) != count:
-        raise source.error(line, f"expected {count} flows that activate it, found {len(done)}")
-    for number in started:
+    multishot = kind == "multishot"
+    if len(done) < len(started) if multishot else len(done) != count:
+        expected = f"{len(started)} or more" if multishot else count
+        raise source.error(line, f"expected {expected} flows that activate it, found {len(done)}")
+    for position, number in enumerate(started, start=1):
         flow = flows[number - 1]
         for earlier in (flows[each - 1] for each in done):
             if flow.src not in (earlier.src, earlier.dst):
                 problem = f"host {flow.src} neither sends nor receives the flow of line {earlier.line}"
                 raise source.error(flow.line, f"not supported: {problem}")
-        flows[number - 1] = replace(flow, after=tuple(done))
+        flows[number - 1] = replace(flow, after=tuple(done), after_count=position if multishot else 0)
 
 
 def _flow(source: Source, line: int, text: str, values: dict[str, str], nodes: int) -> FlowData:

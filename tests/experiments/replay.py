@@ -19,11 +19,12 @@ class Span:
 
 
 def replay(flows: Sequence[FlowSpec], takes_ns: Callable[[FlowSpec], int]) -> list[Span]:
-    """Every flow starts at its time, or when all that it waits for have ended; those come before it."""
+    """Every flow starts at its time, or when all, or enough, that it waits for have ended; those come before it."""
     ends_ns: dict[int, int] = {}
     spans = []
     for flow in flows:
-        begin_ns = max([flow.start_ns, *(ends_ns[number] for number in flow.after)])
+        waits_ns = [0, *sorted(ends_ns[number] for number in flow.after)]
+        begin_ns = max(flow.start_ns, waits_ns[flow.after_count or -1])
         ends_ns[flow.id] = begin_ns + takes_ns(flow)
         spans.append(Span(flow, begin_ns, ends_ns[flow.id]))
     return spans

@@ -123,6 +123,16 @@ Triggers 2
 trigger id 1 oneshot
 trigger id 2 barrier count 2
 """
+CM_MULTISHOT = """Nodes 3
+Connections 5
+Triggers 1
+0->1 id 1 start 0 size 10 send_done_trigger 1
+0->2 id 2 start 0 size 20 send_done_trigger 1
+1->0 id 3 start 0 size 30 recv_done_trigger 1
+0->1 id 4 trigger 1 size 40
+0->2 id 5 trigger 1 size 50
+trigger id 1 multishot
+"""
 CM_SHORT = "Nodes 2\nConnections 1\n0->1 start 0 size 12\n"
 GOAL = """num_ranks 2
 rank 0 {
@@ -295,6 +305,19 @@ WORKLOADS: dict[str, list[tuple[str, FlowTable]]] = {
             ),
         ),
         (CM_SHORT, FlowTable((Flow(3, 0, 1, 12),), hosts=2)),
+        (
+            CM_MULTISHOT,
+            FlowTable(
+                (
+                    Flow(4, 0, 1, 10),
+                    Flow(5, 0, 2, 20),
+                    Flow(6, 1, 0, 30),
+                    Flow(7, 0, 1, 40, after=(1, 2, 3), after_count=1),
+                    Flow(8, 0, 2, 50, after=(1, 2, 3), after_count=2),
+                ),
+                hosts=3,
+            ),
+        ),
     ],
     "goal": [
         (

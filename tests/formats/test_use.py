@@ -20,7 +20,7 @@ from tailrace.formats.registry import formats
 from tailrace.sim import progress
 from tailrace.spec import SpecError
 from tailrace.topology import parse_topology
-from tests.formats.examples import CM, HPCC_FLOWS, TEXTS, TOPO
+from tests.formats.examples import CM, CM_MULTISHOT, HPCC_FLOWS, TEXTS, TOPO
 
 DOCS = (Path(__file__).parents[2] / "docs" / "reference" / "formats.md").read_text("utf-8")
 
@@ -118,6 +118,20 @@ def test_a_run_of_htsims_files(tmp_path: Path) -> None:
     assert rows[1]["start_ns"] == 1500
     assert rows[2]["start_ns"] == rows[1]["end_ns"], "received by its sender"
     assert rows[4]["start_ns"] >= max(rows[2]["end_ns"], rows[3]["end_ns"]), "sent and received by its sender"
+
+
+def test_multishot_starts_a_flow_for_each_that_ends(tmp_path: Path) -> None:
+    """In the file's order, whichever ends first; of three that end, the last starts none."""
+    path, network = tmp_path / "flows", "leaf-spine:leaves=3,spines=1,hosts=1"
+    path.write_text(CM_MULTISHOT.replace("size 10 ", "size 400000 "))
+    result = tailrace.run(scheme="ecmp", topology=network, workload=str(path), target="virtual")
+    rows = result.flows.to_struct_array().to_pylist()
+    long, short, received, first, second = rows
+    assert received["end_ns"] == first["start_ns"], "the first of three to end"
+    assert short["end_ns"] < second["start_ns"] < long["end_ns"]
+    with pytest.raises(SpecError, match=r"cannot be written: flow 4 waits for some of several flows"):
+        tailrace.convert(str(path), tmp_path / "x.csv", "csv", topology=network)
+    assert not (tmp_path / "x.csv").exists()
 
 
 @pytest.mark.parametrize("delay", ["", "+7us"])

@@ -88,7 +88,7 @@ def test_a_flow_made_known_after_its_predecessor_s_end_starts_at_once():
 
 @st.composite
 def runs(draw):
-    """Flows among four hosts, each after some earlier ones that have an end at its source."""
+    """Flows among four hosts, each after all or some of some earlier ones that have an end at its source."""
     flows: list[FlowSpec] = []
     for number in range(draw(st.integers(1, 25))):
         src, dst = draw(st.permutations([1, 2, 3, 4]))[:2]
@@ -97,7 +97,8 @@ def runs(draw):
         )
         visible = [earlier.id for earlier in flows if spec.src in (earlier.src, earlier.dst)]
         numbers = draw(st.lists(st.sampled_from(visible), max_size=4)) if visible else []
-        flows.append(after(spec, *numbers))
+        count = draw(st.integers(0, len(set(numbers))))
+        flows.append(replace(spec, after=tuple(numbers), after_count=count))
     return draw(st.permutations(flows))
 
 
@@ -113,8 +114,8 @@ def test_every_flow_waits_for_its_predecessors_and_all_complete(flows, loss):
     for spec in flows:
         record = records[spec.id]
         assert spec.start_ns <= record.start_ns <= sent[spec.id]
-        ends = [records[number].end_ns or 0 for number in spec.after]
-        assert record.start_ns >= max(ends, default=0)
+        ends = sorted(records[number].end_ns or 0 for number in set(spec.after))
+        assert record.start_ns >= (ends[(spec.after_count or len(ends)) - 1] if ends else 0)
         if not spec.after:
             assert spec.start_ns == record.start_ns
 
@@ -133,6 +134,10 @@ def test_every_flow_waits_for_its_predecessors_and_all_complete(flows, loss):
             ],
             "flow 1: it comes after itself, via other flows",
         ),
+        (
+            [flow(1, 9), *(replace(after(flow(each, 9), 1, 5 - each), after_count=2) for each in (2, 3))],
+            "flow 2: it comes after itself, via other flows",
+        ),
         ([flow(1, 9), flow(1, 9), after(flow(2, 9), 1)], "flow 1: there are two flows with this id"),
     ],
 )
@@ -140,6 +145,14 @@ def test_runs_that_cannot_end_are_refused(flows, message):
     """One clear line."""
     with pytest.raises(ConfigError, match=f"^{message}"):
         check_dependencies(flows)
+
+
+def test_a_cycle_that_a_count_opens():
+    """Flows 2 and 3 each wait for the other or flow 1; the first of both that is complete suffices."""
+    flows = [flow(1, 9), *(replace(after(flow(each, 9), 1, 5 - each), after_count=1) for each in (2, 3))]
+    check_dependencies(flows)
+    first, *others = run(flows).records()
+    assert all((record.start_ns or 0) > (first.end_ns or 0) for record in others)
 
 
 def test_a_flow_after_itself_is_refused_at_once():

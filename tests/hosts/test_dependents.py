@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Flows that wait for others start when the last of them is complete and its delay has passed."""
+"""Flows that wait for others start when all, or so many as suffice, are complete and delays have passed."""
 
 from __future__ import annotations
 
@@ -13,7 +13,9 @@ from tailrace.hosts.nic.dependents import Dependents
 from tailrace.spec.scale import scaled
 
 
-def flow(number: int, start_ns: int, after: tuple[int, ...], after_ns: tuple[int, ...]) -> FlowSpec:
+def flow(
+    number: int, start_ns: int, after: tuple[int, ...], after_ns: tuple[int, ...] = (), after_count: int = 0
+) -> FlowSpec:
     return FlowSpec(
         id=number,
         src="10.0.0.1",
@@ -24,6 +26,7 @@ def flow(number: int, start_ns: int, after: tuple[int, ...], after_ns: tuple[int
         sport=1,
         after=after,
         after_ns=after_ns,
+        after_count=after_count,
     )
 
 
@@ -35,12 +38,13 @@ def test_each_start_is_that_of_the_definition(data: st.DataObject) -> None:
     for number in range(7, 7 + data.draw(st.integers(1, 6))):
         after = tuple(data.draw(st.lists(st.integers(1, 6), min_size=1, unique=True)))
         delays = data.draw(st.just(()) | st.tuples(*(st.integers(0, 9) for _ in after)))
+        count = 0 if delays else data.draw(st.integers(0, len(after)))
         start_ns = data.draw(st.integers(0, 40))
-        dependents.add(flow(number, start_ns, after, delays), after)
+        dependents.add(flow(number, start_ns, after, delays, count), after, count or len(after))
         last_ns = [
             ends_ns[earlier] + delay for earlier, delay in zip(after, delays or (0,) * 6, strict=False)
         ]
-        expected[number] = max(start_ns, *last_ns)
+        expected[number] = max(start_ns, sorted(last_ns)[(count or len(after)) - 1])
     starts: dict[int, int] = {}
     for earlier, end_ns in sorted(ends_ns.items(), key=lambda item: item[1]):
         for started, start_ns in dependents.complete(earlier, end_ns):
@@ -53,6 +57,12 @@ def test_each_start_is_that_of_the_definition(data: st.DataObject) -> None:
 def test_delays_that_are_none(delays: tuple[int, ...]) -> None:
     with pytest.raises(ConfigError, match="flow 3: expected after_ns for each of `after`, found "):
         flow(3, 0, (1, 2), delays)
+
+
+@pytest.mark.parametrize(("after_ns", "count"), [((), 3), ((), -1), ((5, 5), 1)])
+def test_counts_that_are_none(after_ns: tuple[int, ...], count: int) -> None:
+    with pytest.raises(ConfigError, match=f"flow 3: after_count is {count}, expected from 0 to the number"):
+        flow(3, 0, (1, 2), after_ns, count)
 
 
 def test_delays_scale_with_time() -> None:

@@ -178,7 +178,8 @@ def most_at_once(flows: Iterable[FlowSpec], weight: Callable[[FlowSpec], int]) -
 
     Flows are put into chains in which each waits for the one before it, so only one flow of a chain is active
     at a time; the bound is the sum, over all chains, of the weight of the heaviest flow. A flow that waits
-    for no other starts a chain. A flow that waits for several continues the first chain that is still open.
+    for no other starts a chain, and one that waits for some of several, since the others may still be active.
+    A flow that waits for all of several continues the first chain that is still open.
 
     Args:
         flows: each flow after all flows for which it waits.
@@ -187,7 +188,8 @@ def most_at_once(flows: Iterable[FlowSpec], weight: Callable[[FlowSpec], int]) -
     heaviest: list[int] = []
     chain_ending_in: dict[int, int] = {}
     for flow in flows:
-        before = next((number for number in flow.after if number in chain_ending_in), None)
+        after = () if flow.after_count else flow.after
+        before = next((number for number in after if number in chain_ending_in), None)
         if before is None:
             chain = len(heaviest)
             heaviest.append(weight(flow))

@@ -28,8 +28,17 @@ class FileFlows:
     def transfers(self, topology: Topology, _rng: random.Random) -> Iterator[Transfer]:
         """See Pattern; raises FileError if the topology has no such host, or a host sends to itself."""
         for flow, src, dst in self._resolved(topology):
-            first = src, dst, flow.size_bytes, flow.start_ns, flow.after, flow.sport
-            yield Transfer(*first, steering=flow.steering, after_ns=flow.after_ns)
+            yield Transfer(
+                src,
+                dst,
+                flow.size_bytes,
+                flow.start_ns,
+                flow.after,
+                flow.sport,
+                steering=flow.steering,
+                after_ns=flow.after_ns,
+                after_count=flow.after_count,
+            )
 
     def reserve(self, topology: Topology, ports: SourcePorts) -> None:
         """Reserves the ports that the file names, so that no other flow of the same hosts draws them."""

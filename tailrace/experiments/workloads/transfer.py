@@ -23,11 +23,12 @@ class Transfer(NamedTuple):
     """One message from a sender to a receiver.
 
     `after` contains the numbers of the transfers that must be complete first: of those that the sender
-    sends, every byte is acknowledged; of those that it receives, every byte has arrived. Even then the
-    transfer does not start before `start_ns`, and, if `after_ns` is given, before this time has passed
-    since the completion of each. If `sport` is None, the source port is random. `flow_class` is the flow's
-    purpose (classes.py). `steering` names a NIC algorithm that chooses the paths of this transfer in place
-    of the scheme; the scheme's P4 program must support this algorithm, too.
+    sends, every byte is acknowledged; of those that it receives, every byte has arrived. If `after_count` is
+    not 0, so many of them suffice. Even then the transfer does not start before `start_ns`, and, if
+    `after_ns` is given, before this time has passed since the completion of each. If `sport` is None, the
+    source port is random. `flow_class` is the flow's purpose (classes.py). `steering` names a NIC algorithm
+    that chooses the paths of this transfer in place of the scheme; the scheme's P4 program must support this
+    algorithm, too.
     """
 
     sender: Host
@@ -39,6 +40,7 @@ class Transfer(NamedTuple):
     flow_class: str = NO_CLASS
     steering: str = ""
     after_ns: tuple[int, ...] = ()
+    after_count: int = 0
 
 
 class Pattern(Protocol):

@@ -105,26 +105,26 @@ class Workload(msgspec.Struct, frozen=True):
             self.pattern.reserve(topology, ports)
         flows = []
         classes = {}
-        for number, transfer in enumerate(counted(self.pattern.transfers(topology, rng)), start=1):
-            sender, receiver, size_bytes, start_ns, after, sport, flow_class, steering, after_ns = (
-                self._checked(transfer)
-            )
-            if flow_class != NO_CLASS:
-                classes[number] = flow_class
+        for number, item in enumerate(counted(self.pattern.transfers(topology, rng)), start=1):
+            transfer = self._checked(item)
+            if transfer.flow_class != NO_CLASS:
+                classes[number] = transfer.flow_class
+            sport = transfer.sport
             if sport is None:
-                sport = ports.draw(sender, receiver)
+                sport = ports.draw(transfer.sender, transfer.receiver)
             flows.append(
                 FlowSpec(
                     id=number,
-                    src=sender.ip,
-                    dst=receiver.ip,
-                    bytes=size_bytes,
-                    start_ns=start_ns,
+                    src=transfer.sender.ip,
+                    dst=transfer.receiver.ip,
+                    bytes=transfer.size_bytes,
+                    start_ns=transfer.start_ns,
                     qpn=FIRST_QPN + number,
                     sport=sport,
-                    after=after,
-                    steering=steering,
-                    after_ns=after_ns,
+                    after=transfer.after,
+                    steering=transfer.steering,
+                    after_ns=transfer.after_ns,
+                    after_count=transfer.after_count,
                 )
             )
         if isinstance(self.pattern, FileFlows) or place_of(self.pattern):

@@ -124,8 +124,9 @@ def make_nics(job: HostsJob) -> list[Nic]:
     """
     addresses = {host.ip for host in job.hosts}
     # if a flow's source is not in this job, the flows that it waits for need not be in this job either
+    alone = {"after": (), "after_ns": (), "after_count": 0}
     check_dependencies(
-        flow if flow.src in addresses else structs.replace(flow, after=(), after_ns=()) for flow in job.flows
+        flow if flow.src in addresses else structs.replace(flow, **alone) for flow in job.flows
     )
     _check_paths(job)
     nics: dict[str, Nic] = {}

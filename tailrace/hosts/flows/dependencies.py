@@ -35,7 +35,7 @@ def check_dependencies(flows: Iterable[FlowSpec]) -> None:
     dependents: dict[int, list[int]] = {}
     for flow in all_flows:
         earlier = set(flow.after)
-        waits[flow.id] = len(earlier)
+        waits[flow.id] = flow.after_count or len(earlier)
         for number in earlier:
             _check_visible(flow, number, by_id.get(number))
             dependents.setdefault(number, []).append(flow.id)
@@ -44,8 +44,10 @@ def check_dependencies(flows: Iterable[FlowSpec]) -> None:
         number = startable.popleft()
         del waits[number]
         for dependent in dependents.get(number, ()):
-            waits[dependent] -= 1
-            if not waits[dependent]:
+            still_open = waits.get(dependent, 0) - 1  # with `after_count` it may be startable already
+            if still_open >= 0:
+                waits[dependent] = still_open
+            if not still_open:
                 startable.append(dependent)
     if waits:
         raise ConfigError(f"flow {_in_a_cycle(waits, by_id)}: it comes after itself, via other flows")

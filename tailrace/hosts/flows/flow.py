@@ -29,6 +29,7 @@ class FlowSpec(msgspec.Struct, frozen=True, gc=False, forbid_unknown_fields=True
         `hosts.flows.dependencies`.
     after_ns: time that must pass since the completion of each flow in `after`, such as that of a computation;
         empty: 0.
+    after_count: number of flows in `after` whose completion suffices; 0: all.
     steering: algorithm (see SteeringConfig) that chooses this flow's paths in place of the NIC's algorithm;
         "": the NIC's algorithm. With an algorithm given here, packets carry a DSCP by which switches forward
         them along the chosen paths.
@@ -44,6 +45,7 @@ class FlowSpec(msgspec.Struct, frozen=True, gc=False, forbid_unknown_fields=True
     after: tuple[int, ...] = ()
     steering: str = ""
     after_ns: tuple[int, ...] = ()
+    after_count: int = 0
 
     def __post_init__(self) -> None:
         """Raises ConfigError on values that do not fit into packets."""
@@ -57,6 +59,9 @@ class FlowSpec(msgspec.Struct, frozen=True, gc=False, forbid_unknown_fields=True
             self._refuse()
         if self.after_ns and (len(self.after_ns) != len(self.after) or min(self.after_ns) < 0):
             raise ConfigError(f"flow {self.id}: expected after_ns for each of `after`, found {self.after_ns}")
+        if self.after_count and not (0 < self.after_count <= len(set(self.after)) and not self.after_ns):
+            expected = "from 0 to the number of flows in `after`, without after_ns"
+            raise ConfigError(f"flow {self.id}: after_count is {self.after_count}, expected {expected}")
         if self.id in self.after:
             raise ConfigError(f"flow {self.id}: it comes after itself")
         if self.steering and self.steering not in algorithms():
@@ -82,7 +87,7 @@ class FlowRecord:
     """What happened to a flow: one row of flows.parquet, before ideal times are added.
 
     start_ns: when the source was first allowed to send: FlowSpec.start_ns, or, if later, the time at which
-        the last flow of FlowSpec.after was complete there and FlowSpec.after_ns had passed.
+        the flows of FlowSpec.after were complete there and FlowSpec.after_ns had passed.
     end_ns: when the receiving NIC had every byte in order; None: never.
     packets: data packets sent, retransmissions included.
     retransmitted: retransmissions among `packets`.

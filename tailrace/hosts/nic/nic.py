@@ -122,7 +122,7 @@ class Nic:
         self._now_ns = 0
 
     def add_flow(self, flow: FlowSpec) -> None:
-        """Sends a flow from its start time on, once all flows in `flow.after` are complete.
+        """Sends a flow from its start time on, once the flows in `flow.after` are complete.
 
         Raises:
             ConfigError: the flow has another source, has the queue pair or port of another flow, or requires
@@ -142,15 +142,16 @@ class Nic:
         if self._min_rtt is not None:
             self._by_port[port] = [peer]
         self._unfinished += 1
-        waits = self._not_complete(flow)
-        if waits:
-            self._dependents.add(flow, waits)
+        distinct = list(dict.fromkeys(flow.after))
+        waits = self._not_complete(distinct)
+        count = (flow.after_count or len(distinct)) - (len(distinct) - len(waits))
+        if count > 0:
+            self._dependents.add(flow, waits, count)
         else:
             self._timers.start(flow.start_ns, peer)
 
-    def _not_complete(self, flow: FlowSpec) -> list[int]:
-        """The ids of the flows in `flow.after` that are not complete."""
-        waits = list(dict.fromkeys(flow.after))
+    def _not_complete(self, waits: list[int]) -> list[int]:
+        """Those of these flows that are not complete, by their ids."""
         if not waits or not self._finished:
             return waits
         complete: set[int] = set()
