@@ -141,6 +141,19 @@ def test_a_loss_may_end_the_interval_too():
     assert (1000, 1) == (ecn_window.cwnd_bytes, ecn_window.packets)
 
 
+def test_quick_adapt_ignores_no_ack_for_a_packet_that_timed_out():
+    """Of ten in flight four time out: six ACKs are ignored, and the seventh opens the window."""
+    ecn_window = window(100, increase_packets=0.0)
+    ecn_window.on_loss(0, 0)
+    ecn_window.on_ack(RTT_NS, False, 10)
+    for _ in range(4):
+        ecn_window.narrow()
+    acknowledge(ecn_window, 6)
+    assert 1000 == ecn_window.cwnd_bytes
+    acknowledge(ecn_window, 1)
+    assert 2000 == ecn_window.cwnd_bytes
+
+
 def test_intervals_without_losses_change_nothing():
     """Only what has arrived since the last one's end counts."""
     ecn_window = window(100, increase_packets=0.0)

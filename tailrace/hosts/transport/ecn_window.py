@@ -118,7 +118,12 @@ class EcnWindow:
             self._end_interval(now_ns, in_flight)
 
     def narrow(self) -> None:
-        """Takes a packet that timed out off the window (NicConfig.timeout: SIZE)."""
+        """Takes a packet that timed out off the window (NicConfig.timeout: SIZE).
+
+        It is in flight no more, so QuickAdapt expects one ACK fewer to ignore: else a window of one packet
+        would stay so for as many round trips as packets are missing.
+        """
+        self._ignore_bytes = max(0.0, self._ignore_bytes - self._mtu_bytes)
         self._set(self.cwnd_bytes - self._mtu_bytes)
 
     def _stop_increase(self) -> None:
