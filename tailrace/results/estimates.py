@@ -302,6 +302,7 @@ def independent_ratio(ours: SeedValues, base: SeedValues) -> Estimate | None:
     """The ratio of two metrics over independent samples, such as runs of two programs. None without a ratio.
 
     The squared relative errors of both means add up; Student's t has the degrees of freedom of Welch 1947.
+    Metrics are positive, so no interval goes below 0.
     """
     if not base.value or not ours.value:
         return None
@@ -316,7 +317,7 @@ def independent_ratio(ours: SeedValues, base: SeedValues) -> Estimate | None:
     error = sum(square for square, _ in errors)
     freedom = error**2 / sum(square**2 / count for square, count in errors) if error else math.inf
     half_width = abs(value) * error**0.5 * float(scipy.stdtrit(freedom, (1 + CONFIDENCE) / 2))
-    return Estimate(value, value - half_width, value + half_width)
+    return Estimate(value, max(value - half_width, 0.0), value + half_width)
 
 
 def _paired(

@@ -209,6 +209,10 @@ def test_the_interval_of_independent_samples_has_the_ratio() -> None:
     alone = independent_ratio(SeedValues((200.0, 202.0, 204.0)), SeedValues((101.0,)))
     assert alone is not None
     assert alone.numbers == (2.0,)
+    wide = independent_ratio(SeedValues((1.0, 2.0, 30.0)), SeedValues((1.0, 2.0, 3.0)))
+    assert wide is not None
+    assert wide.ends is not None
+    assert wide.ends[0] == 0 < wide.value, "no ratio is below 0"
 
 
 @pytest.mark.parametrize(
