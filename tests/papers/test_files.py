@@ -28,7 +28,7 @@ FIGURES = {
     "flowcut": "buffers extensions fig1 fig4_5 fig7 fig8 fig9 fig10 fig11 fig12 fig13 fig14 fig15 incast table3 table4 tcp "
     "throttling",
     "hf2t": "fig1 fig6 map networks paths table1 table2",
-    "htsim": "fig6",
+    "htsim": "fig6_8 fig9",
     "reps": "fig1_3_6 fig5 fig8 fig12",
     "rlb": "causes fig3 fig4 fig7 fig10 fig11 fig12 fig13 fig14 fig15_16 fig17 fig18 hotspots map models options "
     "warnings",
