@@ -5,6 +5,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+MOST_WAITS = 20_000_000
+"""Limit on the flows for which flows wait, over all flows of a file."""
+
 
 @dataclass(frozen=True, slots=True)
 class FlowData:

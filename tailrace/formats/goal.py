@@ -26,15 +26,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from graphlib import CycleError, TopologicalSorter
 
-from tailrace.formats.flow_table import FlowData, FlowTable
+from tailrace.formats.flow_table import MOST_WAITS, FlowData, FlowTable
 from tailrace.formats.registry import HEAD_CHARACTERS, Kind, Source, register
 from tailrace.spec import SpecError
 from tailrace.spec.limits import refuse_above
 from tailrace.spec.text import shortened
 
 _MOST_RANKS = 1 << 16
-_MOST_WAITS = 20_000_000
-"""Limit on the flows for which operations wait, over all operations."""
 
 _FIRST = re.compile(r"^\s*num_ranks\s", re.MULTILINE)
 _OPERATION = re.compile(
@@ -166,7 +164,7 @@ class _Reader:
                 for required, on_start in operation.requires:
                     operation.start = _later(operation.start, required.start if on_start else required.end)
                 waits += len(operation.start[1])
-                refuse_above(str(self._source.path), "dependencies", waits, _MOST_WAITS)
+                refuse_above(str(self._source.path), "dependencies", waits, MOST_WAITS)
                 self._run(operation)
         except CycleError as error:
             raise self._source.error(error.args[1][0].line, "the operation requires itself") from None

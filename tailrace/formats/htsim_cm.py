@@ -22,9 +22,10 @@ import re
 from collections import defaultdict
 from dataclasses import replace
 
-from tailrace.formats.flow_table import FlowData, FlowTable
+from tailrace.formats.flow_table import MOST_WAITS, FlowData, FlowTable
 from tailrace.formats.registry import Kind, Source, register
 from tailrace.spec import SpecError
+from tailrace.spec.limits import refuse_above
 from tailrace.spec.units import MOST_NS
 
 _COUNTS = ("Nodes", "Connections", "Triggers", "Failures")
@@ -75,6 +76,8 @@ def _read(source: Source) -> FlowTable:
     for name, count in (("Connections", len(flows)), ("Triggers", len(kinds))):
         if count != counts[name] or not flows:
             raise source.error(name, f"expected {counts[name] if flows else 'at least 1'}, found {count}")
+    waits = sum(len(started) * len(done[number]) for number, started in starts.items())
+    refuse_above(str(source.path), "dependencies", waits, MOST_WAITS)
     for number, started in starts.items():
         if number not in kinds:
             raise source.error(flows[started[0] - 1].line, f"trigger {number} is not defined")
@@ -91,13 +94,14 @@ def _connect(
     if len(done) < len(started) if multishot else len(done) != count:
         expected = f"{len(started)} or more" if multishot else count
         raise source.error(line, f"expected {expected} flows that activate it, found {len(done)}")
+    after = tuple(done)
     for position, number in enumerate(started, start=1):
         flow = flows[number - 1]
         for earlier in (flows[each - 1] for each in done):
             if flow.src not in (earlier.src, earlier.dst):
                 problem = f"host {flow.src} neither sends nor receives the flow of line {earlier.line}"
                 raise source.error(flow.line, f"not supported: {problem}")
-        flows[number - 1] = replace(flow, after=tuple(done), after_count=position if multishot else 0)
+        flows[number - 1] = replace(flow, after=after, after_count=position if multishot else 0)
 
 
 def _flow(source: Source, line: int, text: str, values: dict[str, str], nodes: int) -> FlowData:

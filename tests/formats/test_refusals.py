@@ -180,7 +180,7 @@ def test_large_bad_files_take_bounded_time(read: Read, text: str, tmp_path: Path
 
 def test_a_recv_chain_of_many_flows_is_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Each recv waits for all flows before it: the sum is limited."""
-    monkeypatch.setattr("tailrace.formats.goal._MOST_WAITS", 10_000)
+    monkeypatch.setattr("tailrace.formats.goal.MOST_WAITS", 10_000)
     path, count = tmp_path / "x.goal", 500
     receives = "".join(f"r{i}: recv 1b from 1 tag {i}\n" for i in range(count))
     receives += "".join(f"r{i} requires r{i - 1}\n" for i in range(1, count))
@@ -188,6 +188,19 @@ def test_a_recv_chain_of_many_flows_is_bounded(tmp_path: Path, monkeypatch: pyte
     path.write_text(f"num_ranks 2\nrank 0 {{\n{receives}}}\nrank 1 {{\n{sends}}}\n")
     with pytest.raises(SpecError, match="dependencies, and the limit is 10,000"):
         flows(str(path))
+
+
+def test_a_trigger_of_many_flows_by_many_is_bounded(tmp_path: Path) -> None:
+    """Each of 5,000 flows waits for 5,000."""
+    path, count = tmp_path / "x.cm", 5000
+    text = "0->1 start 0 size 1 send_done_trigger 1\n0->1 trigger 1 size 1\n" * count
+    head = f"Nodes 2\nConnections {2 * count}\nTriggers 1\n"
+    for kind in ("multishot", f"barrier count {count}"):
+        path.write_text(f"{head}{text}trigger id 1 {kind}\n")
+        begun = time.process_time()
+        with pytest.raises(SpecError, match="25,000,000 dependencies, and the limit is 20,000,000"):
+            flows(str(path))
+        assert time.process_time() - begun < 20
 
 
 @pytest.mark.parametrize(
