@@ -315,7 +315,7 @@ class FlowSender(QueuePair):
             self._chooser = steering
 
     def _count_steering(self) -> None:
-        """Copies the counters of the steering, which may be reused for another flow."""
+        """Copies the counters of the steering, whose memory is freed when the flow ends."""
         steering = self._steering
         if steering is not None:
             self._explored, self._reused = steering.explored, steering.reused

@@ -113,10 +113,10 @@ class SteeringConfig:
     buffer: number of good paths that scout and spray remember, 1 or more.
     timer_ns: time after which a changed weight of a path is reset to that of Spritz eq. 1: the weight of a
         path blocked by a timeout, or the biased weight of path 0.
-    keep_ns: with scout and spray a new flow begins with the paths' state of the last flow from this NIC to
-        the same host, if that flow ended at most this time ago; 0: never.
-    good_ns: the new flow begins without good paths, but with the blocked ones, if that flow ended longer ago
-        than this.
+    keep_ns: with scout and spray flows from this NIC to the same host share the state of paths, which is
+        kept for this time after the last of them has ended; 0: each flow has its own.
+    good_ns: a new flow begins without good paths, but with the blocked ones, if the last flow ended longer
+        ago than this.
     small_bytes: scout and spray give the shortest path of a flow of fewer bytes the weight `min_bias_factor`
         and all others the weight 1, whatever is marked; 0: marks bias flows.
     min_bias_factor: weight of path 0 during a bias (a weight, although the paper's name says factor). The

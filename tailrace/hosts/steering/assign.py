@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Makes the steering of a flow when the flow starts, and may keep it for a later flow (Spritz §IV).
+"""Makes the steering of a flow when the flow starts, and shares what flows know of paths (Spritz §IV).
 
-A flow's steering is the object that chooses its paths. With Scout and Spray this object can be kept between
-connections, until its state is stale (§IV, Connection Established): the next flow to the same host reuses the
-steering of a flow that ended at most `keep_ns` ago.
+A flow's steering is the object that chooses its paths. With Scout and Spray what is known of paths can be
+kept between connections, until it is stale (§IV, Connection Established): if `keep_ns` is not 0, concurrent
+flows to the same host share it, and so does a flow that starts at most `keep_ns` after the last of them has
+ended.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ from tailrace.hosts.steering.flowbender import FlowBender
 from tailrace.hosts.steering.hermes import Hermes
 from tailrace.hosts.steering.hermes_paths import HermesHost, HermesPaths
 from tailrace.hosts.steering.oblivious import FlowEcmp, Ops
+from tailrace.hosts.steering.path_state import PathState
 from tailrace.hosts.steering.plb import Plb
 from tailrace.hosts.steering.reps import RecycledFifo, Reps
 from tailrace.hosts.steering.scout import Scout
@@ -54,7 +56,7 @@ plug-ins. The classes ignore SteeringConfig.algorithm.
 
 
 class SteeringFactory:
-    """Makes the steering of each flow of a NIC, and keeps the state of paths for later flows."""
+    """Makes the steering of each flow of a NIC, and shares the state of paths among flows."""
 
     def __init__(
         self, config: NicConfig, paths: Callable[[str], PathList] | None, rng: random.Random
@@ -73,8 +75,10 @@ class SteeringFactory:
         self._link_bps: int = config.link_rate_bps
         self._paths = paths
         self._rng = rng
-        # by _key: when the last flow ended, and its steering; the oldest first
-        self._kept: dict[str, tuple[int, Spritz]] = {}
+        # what is known of paths, by _key: while flows use it
+        self._used: dict[str, PathState] = {}
+        # and after that, with the time when the last flow ended; the oldest first
+        self._kept: dict[str, tuple[int, PathState]] = {}
         # state of Hermes, by destination and by place (hosts that are reached by the same paths)
         self._hermes_hosts: dict[str, HermesHost] = {}
         self._hermes_paths: dict[str, HermesPaths] = {}
@@ -112,20 +116,30 @@ class SteeringFactory:
         if algorithm == HERMES:
             return self._start_hermes(flow.dst, self._paths(flow.dst))
         key = self._key(algorithm, flow)
-        if key in self._kept:
-            ended_ns, steering = self._kept[key]
-            del self._kept[key]
-            if now_ns - ended_ns <= self._keep_ns:
-                steering.explored = steering.reused = steering.blocked = 0
-                if now_ns - ended_ns > self._good_ns:
-                    steering.forget_good()
-                return steering
-        paths = self._paths(flow.dst)
-        if self._is_small(algorithm, flow):
-            # the first path is the shortest one
+        known = self._known(now_ns, key)
+        paths = known.paths if known is not None else self._paths(flow.dst)
+        if known is None and self._is_small(algorithm, flow):
+            # the first path is the shortest
             weights = (self._config.min_bias_factor,) + (1.0,) * (len(paths.evs) - 1)
             paths = replace(paths, weights=weights)
-        return MAKERS[algorithm](self._config, paths, flow_hash, self._rng)
+        steering = MAKERS[algorithm](self._config, paths, flow_hash, self._rng)
+        if self._keep_ns and isinstance(steering, Spritz):
+            if known is not None:
+                steering.share(known)
+            self._used[key] = steering.known
+            steering.known.flows += 1
+        return steering
+
+    def _known(self, now_ns: int, key: str) -> PathState | None:
+        """What flows with this key know of paths, or what the last of them knew; None: nothing fresh."""
+        if key not in self._kept:
+            return self._used.get(key)
+        ended_ns, known = self._kept.pop(key)
+        if now_ns - ended_ns > self._keep_ns:
+            return None
+        if now_ns - ended_ns > self._good_ns:
+            known.forget_good()
+        return known
 
     def _is_small(self, algorithm: str, flow: FlowSpec) -> bool:
         """Whether the weights of a flow's paths depend on its size (SteeringConfig.small_bytes)."""
@@ -147,13 +161,16 @@ class SteeringFactory:
         return Hermes(self._hermes, paths, host, self._link_bps, self._rng)
 
     def finish(self, now_ns: int, flow: FlowSpec, steering: Steering) -> None:
-        """Keeps the steering of a flow that has ended, if a later flow may reuse it."""
+        """Keeps what a flow that has ended knows of paths, if it was the last one, for a later flow."""
         if not self._keep_ns or not isinstance(steering, Spritz):
             return
+        known = steering.known
+        known.flows -= 1
+        if known.flows:
+            return
         key = self._key(self.algorithm(flow), flow)
-        if key in self._kept:
-            del self._kept[key]  # so that it is re-inserted at the end
-        self._kept[key] = (now_ns, steering)
+        del self._used[key]
+        self._kept[key] = (now_ns, known)
         stale: list[str] = []
         for kept_key, (ended_ns, _) in self._kept.items():
             if now_ns - ended_ns <= self._keep_ns:

@@ -24,10 +24,10 @@ import random
 from abc import abstractmethod
 from typing import Final
 
-from tailrace.codec.calls import NEVER
 from tailrace.hosts.flows.paths import PathList
 from tailrace.hosts.options.nic import SteeringConfig
 from tailrace.hosts.steering.base import ACK, ACK_ECN, Steering
+from tailrace.hosts.steering.path_state import PathState
 from tailrace.hosts.steering.weights import Weights
 
 MIN_BIAS: Final = 2
@@ -38,8 +38,9 @@ class Spritz(Steering):
     """One flow's path weights, and its good paths; names as in the paper's pseudo-code.
 
     paths: entropy values (EVs, UDP source ports) of the flow's paths.
-    w: the weights of these paths.
-    buffer_paths: EVs of good paths, the next path first.
+    known: what is known of these paths; flows to the same host may share it (Spritz §III-C).
+    w: the weights of the paths, those of `known`.
+    buffer_paths: EVs of good paths, the next path first, those of `known`.
     explore_threshold: number of packets after which a flow draws a path although it has good paths.
     packet_count: packets since a path was last drawn because of explore_threshold.
     ecn_rate: share of marked acknowledgments, a moving average.
@@ -47,17 +48,15 @@ class Spritz(Steering):
 
     __slots__ = (
         "_bias",
-        "_changed",
         "_ecn_gain",
         "_ecn_limit",
         "_index",
         "_most_good",
-        "_restore_ns",
         "_rng",
-        "_timer_ns",
         "buffer_paths",
         "ecn_rate",
         "explore_threshold",
+        "known",
         "packet_count",
         "paths",
         "w",
@@ -72,24 +71,26 @@ class Spritz(Steering):
         super().__init__(paths)
         self._rng = rng
         self._most_good: int = config.buffer  # maximum length of `buffer_paths`
-        self._timer_ns: int = config.timer_ns
         self._bias: float = config.min_bias_factor  # 0: the default
         self._ecn_gain: float = config.ecn_gain
         self._ecn_limit: float = config.ecn_rate
         self._index: dict[int, int] = {}  # index of each EV; filled when first needed
-        self._changed: dict[int, int] = {}  # by index of a changed weight: when it is restored; sorted
-        self._restore_ns = NEVER  # when the first weight is restored, or earlier
         self.paths: tuple[int, ...] = paths.evs
-        self.w = Weights(paths.weights)
-        self.buffer_paths: list[int] = []
+        self.share(PathState(paths, config.timer_ns))
         self.explore_threshold: int = config.explore_threshold
         self.packet_count = 0
         self.ecn_rate = 0.0
 
+    def share(self, known: PathState) -> None:
+        """Continues with what other flows know of the same paths."""
+        self.known = known
+        self.w: Weights = known.w
+        self.buffer_paths: list[int] = known.buffer_paths
+
     def next_ev(self, now_ns: int) -> int:
         """Algorithm 1, Send Logic."""
-        if now_ns >= self._restore_ns:
-            self._restore(now_ns)
+        if now_ns >= self.known.restore_ns:
+            self.known.restore(now_ns)
         if self.packet_count > self.explore_threshold:
             self.packet_count = 0
             return self._sample()
@@ -109,8 +110,8 @@ class Spritz(Steering):
 
     def on_feedback(self, now_ns: int, feedback: int, ev: int) -> None:
         """Algorithm 2 or 3, Feedback Logic."""
-        if now_ns >= self._restore_ns:
-            self._restore(now_ns)
+        if now_ns >= self.known.restore_ns:
+            self.known.restore(now_ns)
         if feedback == ACK:
             self.ecn_rate -= self._ecn_gain * self.ecn_rate
         elif feedback == ACK_ECN:
@@ -123,10 +124,6 @@ class Spritz(Steering):
     def _learn(self, now_ns: int, feedback: int, ev: int) -> None:
         """Updates buffer_paths and weights according to the outcome of a packet."""
 
-    def forget_good(self) -> None:
-        """Forgets the good paths; weights remain."""
-        self.buffer_paths = []
-
     def _find(self, ev: int) -> int:
         """The index i of an EV in `paths`; -1: `paths` does not contain it."""
         if not self._index:
@@ -136,36 +133,9 @@ class Spritz(Steering):
     def _block(self, now_ns: int, i: int) -> None:
         """w[i] = 0, until the timer expires."""
         self.blocked += 1
-        self.w.block(i)
-        self._set_timer(now_ns, i)
+        self.known.block(now_ns, i)
 
     def _bias_to_minimal(self, now_ns: int) -> None:
         """w[0] = min_bias_factor, until the timer expires."""
-        if self.w.is_zero(0):
-            return
-        if self._bias:
-            self.w.put(0, self._bias)
-        else:
-            self.w.put_first_times(0, MIN_BIAS)
-        self._set_timer(now_ns, 0)
-
-    def _set_timer(self, now_ns: int, i: int) -> None:
-        changed = self._changed
-        if i in changed:
-            del changed[i]  # so that it is re-inserted at the end
-        changed[i] = now_ns + self._timer_ns
-        if self._restore_ns == NEVER:
-            self._restore_ns = now_ns + self._timer_ns
-
-    def _restore(self, now_ns: int) -> None:
-        """Restores the weights of eq. 1 whose timer has expired."""
-        due: list[int] = []
-        self._restore_ns = NEVER
-        for i, until_ns in self._changed.items():
-            if until_ns > now_ns:
-                self._restore_ns = until_ns
-                break
-            due.append(i)
-        for i in due:
-            del self._changed[i]
-            self.w.restore(i)
+        if not self.w.is_zero(0):
+            self.known.bias_first(now_ns, self._bias, MIN_BIAS)

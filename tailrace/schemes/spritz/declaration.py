@@ -162,7 +162,7 @@ class SpritzConfig(SteeredConfig, frozen=True, kw_only=True):
         int,
         keys.time(
             "keep",
-            "time for which the next flow to the same host may reuse what an ended flow has learnt of paths",
+            "flows to the same host share what they learn of paths; kept for this time after the last flow",
             most=_MOST_KEEP_NS,
             section="Spritz §III-C",
         ),

@@ -15,10 +15,11 @@ from tailrace.hosts.flows.flow import FlowSpec
 from tailrace.hosts.flows.paths import PathList
 from tailrace.hosts.options.nic import NicConfig, SteeringConfig
 from tailrace.hosts.steering.assign import SteeringFactory
-from tailrace.hosts.steering.base import ACK, TIMEOUT
+from tailrace.hosts.steering.base import ACK, ACK_ECN, TIMEOUT
 from tailrace.hosts.steering.oblivious import FlowEcmp, Ops
 from tailrace.hosts.steering.scout import Scout
 from tailrace.hosts.steering.spray import Spray
+from tailrace.hosts.steering.spritz import Spritz
 from tests.hosts.network import flow, make_nic
 from tests.hosts.steering.path_lists import path_list
 
@@ -69,40 +70,59 @@ def test_no_algorithm_no_steering():
     assert not asked
 
 
+def start(factory: SteeringFactory, now_ns: int, flow: FlowSpec) -> Spritz:
+    steering = factory.start(now_ns, flow, 7)
+    assert isinstance(steering, Spritz)
+    return steering
+
+
 @pytest.mark.parametrize("algorithm", ["scout", "spray"])
 def test_the_next_flow_to_a_host_goes_on_where_the_last_one_ended(algorithm):
-    """If it starts within keep_ns; with counts of its own."""
+    """If it starts within keep_ns; its counters begin at 0, and so does its share of marks."""
     factory, asked = steerings(config(algorithm, keep_ns=50))
-    first = factory.start(0, steered(), 7)
-    assert first is not None
+    first = start(factory, 0, steered())
     first.on_feedback(0, ACK, 502)
-    first.on_feedback(0, ACK, 502)
+    first.on_feedback(0, ACK_ECN, 501)
+    first.on_feedback(0, TIMEOUT, 501)
     first.next_ev(0)
+    first.on_feedback(0, ACK, 502)
     factory.finish(10, steered(), first)
-    assert factory.start(20, steered(2, dst=3), 7) is not first
-    again = factory.start(60, steered(3), 7)
-    assert again is first
-    assert (0, 0, 0) == (first.explored, first.reused, first.blocked)
-    other = factory.start(60, steered(4), 7)
-    assert other is not first  # it is in use
-    factory.finish(70, steered(3), first)
-    assert factory.start(121, steered(5), 7) is not first
-    assert ["10.0.0.2", "10.0.0.3", "10.0.0.2", "10.0.0.2"] == asked
+    assert start(factory, 20, steered(2, dst=3)).known is not first.known
+    again = start(factory, 60, steered(3))
+    assert again.known is first.known
+    assert again.w.is_zero(1)
+    assert 502 == again.next_ev(60)
+    assert (0, 1, 0, 0.0) == (again.explored, again.reused, again.blocked, again.ecn_rate)
+    factory.finish(70, steered(3), again)
+    assert start(factory, 121, steered(5)).known is not first.known
+    assert ["10.0.0.2", "10.0.0.3", "10.0.0.2"] == asked
+
+
+@pytest.mark.parametrize("algorithm", ["scout", "spray"])
+def test_concurrent_flows_to_a_host_share_what_they_know(algorithm):
+    """As Alg. 1 to 3 have it; it is stale keep_ns after the last of them, not the first, has ended."""
+    factory, asked = steerings(config(algorithm, keep_ns=50, timer_ns=10**9))
+    first, second = start(factory, 0, steered(1)), start(factory, 5, steered(2))
+    first.on_feedback(6, TIMEOUT, 501)
+    first.on_feedback(6, ACK, 502)
+    assert second.w.is_zero(1)
+    assert 502 == second.next_ev(7)
+    assert (1, 0) == (first.blocked, second.blocked)
+    factory.finish(10, steered(1), first)
+    assert start(factory, 100, steered(3)).w.is_zero(1)  # the second flow has not ended
+    assert ["10.0.0.2"] == asked
 
 
 @pytest.mark.parametrize("algorithm", ["scout", "spray"])
 def test_good_paths_may_be_kept_for_less_time_than_blocked_ones(algorithm):
-    """The simulator of Spritz's authors: good paths for an RTT, blocked paths for good."""
+    """Blocked paths for keep_ns, good paths for good_ns."""
     for start_ns, good in ((20, [502]), (21, [])):
         factory, _ = steerings(config(algorithm, keep_ns=10**6, good_ns=10, timer_ns=10**9))
-        first = factory.start(0, steered(), 7)
-        assert first is not None
+        first = start(factory, 0, steered())
         first.on_feedback(0, ACK, 502)
         first.on_feedback(0, TIMEOUT, 501)
         factory.finish(10, steered(), first)
-        again = factory.start(start_ns, steered(2), 7)
-        assert again is first
-        assert isinstance(again, (Scout, Spray))
+        again = start(factory, start_ns, steered(2))
         assert good == again.buffer_paths
         assert again.w.is_zero(1)
 
@@ -123,8 +143,9 @@ def test_small_flows_prefer_the_shortest_path(algorithm):
     assert shares[1] == pytest.approx(table, abs=0.05)
     assert drawn[0] is not None
     factory.finish(10, small, drawn[0])
-    assert factory.start(20, large, 7) is not drawn[0]
-    assert factory.start(20, small, 7) is drawn[0]
+    assert isinstance(drawn[0], Spritz)
+    assert start(factory, 20, large).known is not drawn[0].known
+    assert start(factory, 20, small).known is drawn[0].known
 
 
 def test_the_size_does_not_matter_to_other_algorithms():
@@ -140,13 +161,12 @@ def test_what_is_stale_is_forgotten():
     """So that a NIC with many peers does not fill the memory."""
     factory, asked = steerings(config(keep_ns=50))
     flows = [steered(number, dst=number) for number in (2, 3, 4)]
-    kept = [factory.start(0, each, 7) for each in flows]
+    kept = [start(factory, 0, each) for each in flows]
     for time_ns, each, steering in zip((0, 40, 80), flows, kept, strict=True):
-        assert steering is not None
         factory.finish(time_ns, each, steering)
     # at 80 the first was stale, so that it is not there even for one who comes back in time
     assert [False, True, True] == [
-        factory.start(50, each, 7) is steering for each, steering in zip(flows, kept, strict=True)
+        start(factory, 50, each).known is steering.known for each, steering in zip(flows, kept, strict=True)
     ]
     assert 4 == len(asked)
 
