@@ -255,8 +255,11 @@ def _notes(
             if title not in (TITLES[50], TITLES[99]):
                 yield f"By size: the {title} instead of a p99, which takes {P99_FLOWS:,} flows a range."
     if len(seeds) > 1:
-        yield why_none(len(seeds)) or (
-            "In brackets: 95 % intervals over the seeds; percentiles are means of each seed's own."
+        why = why_none(len(seeds))
+        yield (
+            f"{why[0].upper()}{why[1:]}."
+            if why
+            else ("In brackets: 95 % intervals over the seeds; percentiles are means of each seed's own.")
         )
 
 

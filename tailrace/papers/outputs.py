@@ -18,7 +18,7 @@ receiver (Beside.ack_ns). The lines `user` and `sys` are those of `time -p` (POS
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from tailrace.formats.registry import Source
@@ -35,10 +35,11 @@ _TIMES = ("real", "user", "sys")
 
 @dataclass(frozen=True, slots=True)
 class PeerFlow:
-    """A finished flow: its FCT in ns, and its size in bytes, 0 if it is not printed."""
+    """A finished flow: its FCT in ns, its size in bytes, and its end in ns; 0 if it is not printed."""
 
     fct_ns: float
     size_bytes: int = 0
+    end_ns: float = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,21 +54,22 @@ class Output:
 
 
 def metrics_of(flows: Sequence[PeerFlow]) -> dict[str, float]:
-    """The mean FCT and its tails, by the names of metrics; flows: at least one."""
+    """The mean FCT, its tails, and the last flow's end, by the names of metrics; flows: at least one."""
     fcts_ns = [flow.fct_ns for flow in flows]
     of_tails = {f"fct_{tail_name(each)}": percentile(fcts_ns, each) for each in TAILS}
-    return {"fct_mean": mean(fcts_ns), **of_tails}
+    runtime_ns = max(flow.end_ns for flow in flows)
+    return {"fct_mean": mean(fcts_ns), **of_tails} | ({"runtime": runtime_ns} if runtime_ns else {})
 
 
-def _htsim(fct: Callable[[float, float], float]) -> Callable[[Source], Iterator[PeerFlow]]:
-    """The reader of htsim's lines; `fct` takes the printed times of a flow's start and end."""
+def _htsim(*, moments: bool) -> Callable[[Source], Iterator[PeerFlow]]:
+    """The reader of htsim's lines. `moments`: a flow's end is printed as a moment, not as its FCT."""
 
     def read(source: Source) -> Iterator[PeerFlow]:
         times: dict[str, dict[str, float]] = {"starting": {}, "finished": {}}
         for line, words in source.lines():
             # text without a newline stands before a line: REPS's artifact prints it for packets that it drops
-            start = next((place for place, word in enumerate(words) if word.endswith("Flow")), len(words))
-            flow = words[start:]
+            first = next((place for place, word in enumerate(words) if word.endswith("Flow")), len(words))
+            flow = words[first:]
             kind = flow[_WORD] if len(flow) > _WORD else ""
             if kind in times:
                 if len(flow) <= _TIME:
@@ -76,7 +78,8 @@ def _htsim(fct: Callable[[float, float], float]) -> Callable[[Source], Iterator[
         if not times["finished"]:
             raise source.error("", "expected lines `Flow … finished at …`, found none")
         for flow_name, end in times["finished"].items():
-            yield PeerFlow(_US * fct(times["starting"].get(flow_name, 0.0), end))
+            start = times["starting"].get(flow_name, 0.0)
+            yield PeerFlow(_US * (end - start), end_ns=_US * end) if moments else PeerFlow(_US * end)
 
     return read
 
@@ -93,9 +96,9 @@ def _ns3(source: Source) -> Iterator[PeerFlow]:
 
 FORMATS: Mapping[str, Callable[[Source], Iterator[PeerFlow]]] = {
     # REPS's artifact prints the time since the flow's start
-    "htsim-duration": _htsim(lambda _, finished: finished),
+    "htsim-duration": _htsim(moments=False),
     # uet-htsim and spcl/HTSIM print the simulated time; a flow without a printed start starts at 0
-    "htsim-moment": _htsim(lambda started, finished: finished - started),
+    "htsim-moment": _htsim(moments=True),
     "ns3-fct": _ns3,
 }
 """By format, the flows of an output."""
@@ -110,7 +113,7 @@ def read_output(path: Path, name: str, ack_ns: int = 0) -> Output:
         FileError: the file cannot be read, has no finished flow, or has a line that is cut off.
     """
     source = Source(path, name, text_of(path, MOST_BYTES))
-    flows = tuple(PeerFlow(flow.fct_ns - ack_ns, flow.size_bytes) for flow in FORMATS[name](source))
+    flows = tuple(replace(flow, fct_ns=flow.fct_ns - ack_ns) for flow in FORMATS[name](source))
     cpu_s = [
         float(source.decimal(line, words[0], words[1]))
         for line, words in source.lines()

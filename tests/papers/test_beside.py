@@ -13,7 +13,7 @@ from tailrace.cli.main import main
 from tailrace.papers.beside import commands
 from tailrace.papers.document import Document, read_document
 from tailrace.papers.model import FOLDER, read_paper, read_paper_file
-from tailrace.papers.outputs import read_output
+from tailrace.papers.outputs import metrics_of, read_output
 from tailrace.results.estimates import SeedValues, independent_ratio
 from tailrace.spec import SpecError
 from tailrace.spec.errors import FileError
@@ -143,6 +143,8 @@ def test_moments_are_counted_from_the_start_of_the_flow(tmp_path: Path) -> None:
     assert sorted([flow.fct_ns for flow in read_output(path, "htsim-moment").flows]) == [2000, 9000]
     assert sorted([flow.fct_ns for flow in read_output(path, "htsim-duration").flows]) == [7000, 9000]
     assert read_output(path, "htsim-moment").cpu_s is None
+    assert metrics_of(read_output(path, "htsim-moment").flows)["runtime"] == 9000  # the last flow's end
+    assert "runtime" not in metrics_of(read_output(path, "htsim-duration").flows)
 
 
 def test_a_line_is_read_after_text_without_a_newline(tmp_path: Path) -> None:
