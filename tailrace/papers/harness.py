@@ -256,11 +256,8 @@ def _notes(
                 yield f"By size: the {title} instead of a p99, which takes {P99_FLOWS:,} flows a range."
     if len(seeds) > 1:
         why = why_none(len(seeds))
-        yield (
-            f"{why[0].upper()}{why[1:]}."
-            if why
-            else ("In brackets: 95 % intervals over the seeds; percentiles are means of each seed's own.")
-        )
+        brackets = "In brackets: 95 % intervals over the seeds; percentiles are means of each seed's own."
+        yield f"{why[0].upper()}{why[1:]}." if why else brackets
 
 
 def _unsettled(measured: Sequence[_MeasuredCell]) -> Iterator[str]:

@@ -108,7 +108,7 @@ AGAIN = [
 
 @pytest.mark.parametrize(
     "page",
-    [page for page in PAGES if page.stem not in ("beside", "conweave", "htsim", "reps")],
+    [page for page in PAGES if page.stem not in ("beside", "collectives", "conweave", "htsim", "reps")],
     ids=lambda page: page.stem,
 )
 def test_words_of_a_row_decide_its_hash(page: Path) -> None:
