@@ -32,6 +32,7 @@ from tailrace.results.result import Result
 from tailrace.results.results import Results
 from tailrace.spec.errors import FileError, SpecError
 from tailrace.spec.schema import given
+from tailrace.spec.units import significant
 
 THEIRS = "theirs"
 EVEN = (0.9, 1.1)
@@ -184,18 +185,14 @@ def _notes(document: Document, peer: Beside, outputs: Sequence[Output]) -> Itera
     """Remarks on the numbers of both."""
     date = datetime.fromtimestamp(max(run.modified_s for run in outputs), timezone.utc).date()
     cpu_s = [run.cpu_s for run in outputs if run.cpu_s is not None]
-    theirs = f"{_rounded(sum(cpu_s) / len(cpu_s))} s there" if cpu_s else "unknown there"
-    ours = f"{_rounded(document.cost.cpu_s / document.cost.runs)} s here" if document.cost else "unknown here"
+    theirs = f"{significant(sum(cpu_s) / len(cpu_s), 2)} s there" if cpu_s else "unknown there"
+    cost = document.cost
+    ours = f"{significant(cost.cpu_s / cost.runs, 2)} s here" if cost else "unknown here"
     yield f"Theirs: {peer.peer}, commit {peer.commit}, runs of {date}, seeds {seeds_text(peer.seeds)}."
     yield f"CPU time of a run, set-up included: {theirs}, {ours}."
     if peer.ack_ns:
         yield f"Of their FCTs the time of the last ACK without load is taken off, {peer.ack_ns / 1000:g} µs."
     yield "Both draw their own random numbers: independent samples (Welch), not pairs."
-
-
-def _rounded(value: float) -> str:
-    """With two significant digits, such as 480."""
-    return f"{float(f'{value:.2g}'):g}"
 
 
 def recorded(name: str, folder: Path | None) -> Document | None:

@@ -75,7 +75,7 @@ class SteeringFactory:
         self._link_bps: int = config.link_rate_bps
         self._paths = paths
         self._rng = rng
-        # what is known of paths, by _key: while flows use it
+        # state of paths, by _key: while flows use it
         self._used: dict[str, PathState] = {}
         # and after that, with the time when the last flow ended; the oldest first
         self._kept: dict[str, tuple[int, PathState]] = {}
@@ -116,30 +116,30 @@ class SteeringFactory:
         if algorithm == HERMES:
             return self._start_hermes(flow.dst, self._paths(flow.dst))
         key = self._key(algorithm, flow)
-        known = self._known(now_ns, key)
-        paths = known.paths if known is not None else self._paths(flow.dst)
-        if known is None and self._is_small(algorithm, flow):
+        state = self._shared_state(now_ns, key)
+        paths = state.paths if state is not None else self._paths(flow.dst)
+        if state is None and self._is_small(algorithm, flow):
             # the first path is the shortest
             weights = (self._config.min_bias_factor,) + (1.0,) * (len(paths.evs) - 1)
             paths = replace(paths, weights=weights)
         steering = MAKERS[algorithm](self._config, paths, flow_hash, self._rng)
         if self._keep_ns and isinstance(steering, Spritz):
-            if known is not None:
-                steering.share(known)
-            self._used[key] = steering.known
-            steering.known.flows += 1
+            if state is not None:
+                steering.share(state)
+            self._used[key] = steering.state
+            steering.state.flows += 1
         return steering
 
-    def _known(self, now_ns: int, key: str) -> PathState | None:
-        """What flows with this key know of paths, or what the last of them knew; None: nothing fresh."""
+    def _shared_state(self, now_ns: int, key: str) -> PathState | None:
+        """The state that flows with this key use, or that the last of them left; None: none, or stale."""
         if key not in self._kept:
             return self._used.get(key)
-        ended_ns, known = self._kept.pop(key)
+        ended_ns, state = self._kept.pop(key)
         if now_ns - ended_ns > self._keep_ns:
             return None
         if now_ns - ended_ns > self._good_ns:
-            known.forget_good()
-        return known
+            state.forget_good()
+        return state
 
     def _is_small(self, algorithm: str, flow: FlowSpec) -> bool:
         """Whether the weights of a flow's paths depend on its size (SteeringConfig.small_bytes)."""
@@ -161,16 +161,16 @@ class SteeringFactory:
         return Hermes(self._hermes, paths, host, self._link_bps, self._rng)
 
     def finish(self, now_ns: int, flow: FlowSpec, steering: Steering) -> None:
-        """Keeps what a flow that has ended knows of paths, if it was the last one, for a later flow."""
+        """Keeps the state of paths for a later flow, if the flow that has ended was the last to use it."""
         if not self._keep_ns or not isinstance(steering, Spritz):
             return
-        known = steering.known
-        known.flows -= 1
-        if known.flows:
+        state = steering.state
+        state.flows -= 1
+        if state.flows:
             return
         key = self._key(self.algorithm(flow), flow)
         del self._used[key]
-        self._kept[key] = (now_ns, known)
+        self._kept[key] = (now_ns, state)
         stale: list[str] = []
         for kept_key, (ended_ns, _) in self._kept.items():
             if now_ns - ended_ns <= self._keep_ns:

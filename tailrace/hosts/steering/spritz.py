@@ -38,9 +38,9 @@ class Spritz(Steering):
     """One flow's path weights, and its good paths; names as in the paper's pseudo-code.
 
     paths: entropy values (EVs, UDP source ports) of the flow's paths.
-    known: what is known of these paths; flows to the same host may share it (Spritz §III-C).
-    w: the weights of the paths, those of `known`.
-    buffer_paths: EVs of good paths, the next path first, those of `known`.
+    state: what is known of these paths; flows to the same host may share it (Spritz §III-C).
+    w: the weights of the paths, those of `state`.
+    buffer_paths: EVs of good paths, the next path first, those of `state`.
     explore_threshold: number of packets after which a flow draws a path although it has good paths.
     packet_count: packets since a path was last drawn because of explore_threshold.
     ecn_rate: share of marked acknowledgments, a moving average.
@@ -56,9 +56,9 @@ class Spritz(Steering):
         "buffer_paths",
         "ecn_rate",
         "explore_threshold",
-        "known",
         "packet_count",
         "paths",
+        "state",
         "w",
     )
 
@@ -81,16 +81,16 @@ class Spritz(Steering):
         self.packet_count = 0
         self.ecn_rate = 0.0
 
-    def share(self, known: PathState) -> None:
-        """Continues with what other flows know of the same paths."""
-        self.known = known
-        self.w: Weights = known.w
-        self.buffer_paths: list[int] = known.buffer_paths
+    def share(self, state: PathState) -> None:
+        """Shares the state of other flows with the same paths from now on."""
+        self.state = state
+        self.w: Weights = state.w
+        self.buffer_paths: list[int] = state.buffer_paths
 
     def next_ev(self, now_ns: int) -> int:
         """Algorithm 1, Send Logic."""
-        if now_ns >= self.known.restore_ns:
-            self.known.restore(now_ns)
+        if now_ns >= self.state.restore_ns:
+            self.state.restore(now_ns)
         if self.packet_count > self.explore_threshold:
             self.packet_count = 0
             return self._sample()
@@ -110,8 +110,8 @@ class Spritz(Steering):
 
     def on_feedback(self, now_ns: int, feedback: int, ev: int) -> None:
         """Algorithm 2 or 3, Feedback Logic."""
-        if now_ns >= self.known.restore_ns:
-            self.known.restore(now_ns)
+        if now_ns >= self.state.restore_ns:
+            self.state.restore(now_ns)
         if feedback == ACK:
             self.ecn_rate -= self._ecn_gain * self.ecn_rate
         elif feedback == ACK_ECN:
@@ -133,9 +133,9 @@ class Spritz(Steering):
     def _block(self, now_ns: int, i: int) -> None:
         """w[i] = 0, until the timer expires."""
         self.blocked += 1
-        self.known.block(now_ns, i)
+        self.state.block(now_ns, i)
 
     def _bias_to_minimal(self, now_ns: int) -> None:
         """w[0] = min_bias_factor, until the timer expires."""
         if not self.w.is_zero(0):
-            self.known.bias_first(now_ns, self._bias, MIN_BIAS)
+            self.state.bias_first(now_ns, self._bias, MIN_BIAS)

@@ -87,14 +87,14 @@ def test_the_next_flow_to_a_host_goes_on_where_the_last_one_ended(algorithm):
     first.next_ev(0)
     first.on_feedback(0, ACK, 502)
     factory.finish(10, steered(), first)
-    assert start(factory, 20, steered(2, dst=3)).known is not first.known
+    assert start(factory, 20, steered(2, dst=3)).state is not first.state
     again = start(factory, 60, steered(3))
-    assert again.known is first.known
+    assert again.state is first.state
     assert again.w.is_zero(1)
     assert 502 == again.next_ev(60)
     assert (0, 1, 0, 0.0) == (again.explored, again.reused, again.blocked, again.ecn_rate)
     factory.finish(70, steered(3), again)
-    assert start(factory, 121, steered(5)).known is not first.known
+    assert start(factory, 121, steered(5)).state is not first.state
     assert ["10.0.0.2", "10.0.0.3", "10.0.0.2"] == asked
 
 
@@ -144,8 +144,8 @@ def test_small_flows_prefer_the_shortest_path(algorithm):
     assert drawn[0] is not None
     factory.finish(10, small, drawn[0])
     assert isinstance(drawn[0], Spritz)
-    assert start(factory, 20, large).known is not drawn[0].known
-    assert start(factory, 20, small).known is drawn[0].known
+    assert start(factory, 20, large).state is not drawn[0].state
+    assert start(factory, 20, small).state is drawn[0].state
 
 
 def test_the_size_does_not_matter_to_other_algorithms():
@@ -166,7 +166,7 @@ def test_what_is_stale_is_forgotten():
         factory.finish(time_ns, each, steering)
     # at 80 the first was stale, so that it is not there even for one who comes back in time
     assert [False, True, True] == [
-        start(factory, 50, each).known is steering.known for each, steering in zip(flows, kept, strict=True)
+        start(factory, 50, each).state is steering.state for each, steering in zip(flows, kept, strict=True)
     ]
     assert 4 == len(asked)
 
