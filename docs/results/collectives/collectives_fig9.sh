@@ -1,7 +1,7 @@
 git clone https://github.com/yifeng-ethz/HTSIM-rnic-private && git -C HTSIM-rnic-private checkout 09a5a92
 (cd HTSIM-rnic-private/htsim/sim && cmake -S . -B build -DCMAKE_BUILD_TYPE=Release && cmake --build build --target htsim_uec_df)
 mkdir collectives_fig9
-# sizes are divided by 8 or 4; receivers start no flows there (uec.cpp), so that a butterfly's next message follows the sender's last ACK
+# sizes are divided by 8; receivers start no flows there (uec.cpp), so that a butterfly's next message follows the sender's last ACK
 cut() { awk -v n=$2 '{ for (i = 1; i < NF; i++) if ($i == "size") $(i + 1) = int($(i + 1) / n); sub("recv_done", "send_done") } 1' HTSIM-rnic-private/htsim/sim/datacenter/experiments/df/p4a8h4/$1.cm > collectives_fig9/$3.cm; }
 cut allreduce_ring_bg_64MiB_4MiB 8 ring
 cut allreduce_bf_bg_64MiB_4MiB 8 butterfly
